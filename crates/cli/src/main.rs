@@ -1,0 +1,2 @@
+//! The `tailcore` command.
+fn main() {}
