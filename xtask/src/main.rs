@@ -1,2 +1,143 @@
-//! Automation.
-fn main() {}
+//! The project's own automation, started as `cargo xtask`.
+//!
+//! `cargo xtask ci` runs every check in order; `cargo xtask tidy` runs the project's own lint alone.
+//! Arguments are parsed by hand: this package is built before every check, so it stays light.
+
+mod ci;
+mod tidy;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use crate::ci::Step;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+commands:
+  ci [--skip STEP]...  run every check in order, stop at the first failure
+  tidy                 check sizes, file headers, crate edges, unsafe code and the changelog";
+
+/// What was typed, understood.
+#[derive(Debug, PartialEq, Eq)]
+enum Command {
+    Ci { skip: Vec<Step> },
+    Tidy,
+    Help,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(OsString::into_string)
+        .collect::<Result<_, _>>()
+        .map_err(|argument| anyhow::anyhow!("argument is not UTF-8: {}", argument.display()))?;
+    let command = parse(&arguments)?;
+    let root = workspace_root()?;
+    match command {
+        Command::Ci { skip } => ci::run(&root, &skip),
+        Command::Tidy => {
+            tidy::run(&root).map(|clean| if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Command::Help => {
+            println!("{USAGE}\n\nsteps of ci: {}", ci::step_names());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Turns the arguments after the program's name into a command.
+fn parse(arguments: &[String]) -> Result<Command> {
+    let Some((name, rest)) = arguments.split_first() else {
+        bail!("no command given\n\n{USAGE}");
+    };
+    match name.as_str() {
+        "ci" => Ok(Command::Ci { skip: parse_skips(rest)? }),
+        "tidy" => match rest.first() {
+            None => Ok(Command::Tidy),
+            Some(extra) => bail!("`tidy` takes no argument, got `{extra}`"),
+        },
+        "help" | "--help" | "-h" => Ok(Command::Help),
+        other => bail!("unknown command `{other}`\n\n{USAGE}"),
+    }
+}
+
+/// Reads `--skip STEP` and `--skip=STEP`, any number of times.
+fn parse_skips(arguments: &[String]) -> Result<Vec<Step>> {
+    let mut skip = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let name = if argument == "--skip" {
+            rest.next().context("`--skip` needs a step after it")?
+        } else if let Some(name) = argument.strip_prefix("--skip=") {
+            name
+        } else {
+            bail!("`ci` does not know `{argument}`\n\n{USAGE}");
+        };
+        skip.push(Step::from_name(name)?);
+    }
+    Ok(skip)
+}
+
+/// The folder of the workspace.
+///
+/// Cargo says at run time where this package lies; the place known at build time would be wrong
+/// for a second checkout that shares the target folder.
+fn workspace_root() -> Result<PathBuf> {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    package
+        .parent()
+        .map(Path::to_path_buf)
+        .with_context(|| format!("{} has no parent folder", package.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_words(words: &[&str]) -> Result<Command> {
+        let owned: Vec<String> = words.iter().map(ToString::to_string).collect();
+        parse(&owned)
+    }
+
+    #[test]
+    fn both_spellings_of_skip_are_read() {
+        let command = parse_words(&["ci", "--skip", "test", "--skip=doc"]).unwrap();
+        let skip = vec![Step::Test, Step::Doc];
+        assert_eq!(command, Command::Ci { skip });
+    }
+
+    #[test]
+    fn an_unknown_step_lists_the_steps() {
+        let message = parse_words(&["ci", "--skip", "tests"]).unwrap_err().to_string();
+        assert!(message.contains("`tests`"), "{message}");
+        assert!(message.contains("fmt, clippy, doc, tidy, test"), "{message}");
+    }
+
+    #[test]
+    fn a_skip_without_a_step_is_refused() {
+        assert!(parse_words(&["ci", "--skip"]).is_err());
+    }
+
+    #[test]
+    fn extra_and_unknown_words_are_refused() {
+        assert!(parse_words(&["tidy", "now"]).is_err());
+        assert!(parse_words(&["ci", "--fast"]).is_err());
+        assert!(parse_words(&["deploy"]).is_err());
+        assert!(parse_words(&[]).is_err());
+    }
+}

@@ -1,1 +1,83 @@
-//! Placeholder.
+//! Linux CPU topology from sysfs, named placements, and pinning that is read back.
+//!
+//! ```
+//! use tailcore_topology::{PinPolicy, Role, Topology, place};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let topology = Topology::read()?;
+//! println!("{}", topology.tree());
+//!
+//! // One thread that serves, on a core of its own where the machine has one.
+//! let cpus = place(&topology, &PinPolicy::Auto, &[Role::Server])?;
+//! if let Some(cpu) = cpus[0] {
+//!     std::thread::spawn(move || tailcore_topology::pin_current_thread(cpu))
+//!         .join()
+//!         .expect("the thread does not panic")?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Two types matter. [`CpuSet`] is a set of logical CPUs, written and parsed as the kernel writes
+//! it (`0-3,8`). [`Topology`] says which logical CPUs there are, which of them this process may
+//! use and why not the others, and how they share cores, packages, dies, caches and NUMA nodes.
+//! [`place`] turns a policy and a list of roles into logical CPUs; [`pin_current_thread`] carries
+//! that out and checks that the kernel did it.
+//!
+//! If you know the kernel's interface already: a core is the set in `topology/core_cpus_list`, a
+//! package the one in `package_cpus_list`, a cache is (level, type, `shared_cpu_list`), each cut
+//! down to `cpu/online`. Ids such as `core_id` repeat, are sparse, or are −1, so they are labels
+//! here and never keys. The files are described in the kernel's
+//! [cputopology] page and its [ABI list].
+//!
+//! What it does **not** do:
+//!
+//! - call `cpuid`, link hwloc, or need any privilege;
+//! - look into cgroup files or CPU quotas: a cpuset limit shows as a narrower affinity mask, a
+//!   quota (`cpu.max`) does not show at all;
+//! - tell apart the kinds of core of a hybrid processor;
+//! - place memory, move interrupts, or change governors;
+//! - pin a thread other than the calling one.
+//!
+//! # Errors and panics
+//!
+//! | situation | outcome |
+//! | --- | --- |
+//! | a file is missing, unreadable or malformed | an entry in [`Topology::problems`]; the rest is read |
+//! | no online CPU can be found at all | [`Error::NoCpus`] |
+//! | a typed CPU list or policy is wrong | [`ParseCpuListError`], [`ParsePinPolicyError`] |
+//! | a placement is impossible | [`PlacementError`] |
+//! | the kernel refuses or narrows a mask | [`PinError`] |
+//!
+//! Nothing in this crate panics on what files, users or the kernel say.
+//!
+//! [cputopology]: https://docs.kernel.org/admin-guide/cputopology.html
+//! [ABI list]: https://docs.kernel.org/admin-guide/abi-testing.html
+
+mod affinity;
+mod caches;
+mod cpulist;
+mod cpuset;
+mod error;
+mod groups;
+mod json;
+mod limits;
+mod model;
+mod numa;
+mod parse;
+mod pin_policy;
+mod placement;
+mod sys;
+mod sysfs;
+mod topology;
+mod tree;
+
+pub use affinity::{current_affinity, current_cpu, current_tid, pin_current_thread};
+pub use cpulist::ParseCpuListError;
+pub use cpuset::{CpuSet, Iter};
+pub use error::{AffinityError, Error, PinError};
+pub use model::{Cache, CacheKind, Core, Die, Excluded, ExclusionReason, NumaNode, Package, Problem};
+pub use pin_policy::{ParsePinPolicyError, PinPolicy};
+pub use placement::{PlacementError, Role, place};
+pub use topology::Topology;
+pub use tree::Tree;

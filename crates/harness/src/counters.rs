@@ -1,0 +1,124 @@
+//! Counters of the threads of a run, read on the run's clock at interval boundaries.
+//!
+//! The threads that offer load or serve never read their own counters: a coordinating thread opens
+//! them by thread id and reads them from outside, so the hot path makes no extra system call.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tailcore_pmu::{Counters, Event, Outcome, Reading, Snapshot, Target};
+
+/// A thread that takes part in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadId {
+    /// What it does: `client`, `server`.
+    pub role: String,
+    /// Kernel thread id.
+    pub tid: u32,
+    /// The logical CPU that it was pinned to; `None` if it was left to the scheduler.
+    pub cpu: Option<u32>,
+}
+
+/// A thread in a result: its placement and what its counters said over the measured phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThreadReport {
+    /// What it does: `client`, `server`.
+    pub role: String,
+    /// The logical CPU that it was pinned to; null if it was left to the scheduler.
+    pub cpu: Option<u32>,
+    /// One reading per event asked for.
+    pub counters: Vec<Reading>,
+}
+
+/// Count of one event in one interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Delta {
+    /// Counted the whole interval.
+    Counted(u64),
+    /// Extrapolated from the share of the interval in which the counter ran.
+    Scaled {
+        /// Estimated count.
+        count: u64,
+        /// Share of the interval in which the counter ran, 0 to 1.
+        running: f64,
+    },
+    /// The event was open but did not count in this interval: null, which is not zero.
+    NotScheduled(()),
+}
+
+/// Event name → count in one interval; events that could not be opened are missing here and are
+/// explained in [`ThreadReport::counters`].
+pub type IntervalDeltas = BTreeMap<String, Delta>;
+
+/// The counters of one thread while a run goes on.
+#[derive(Debug)]
+pub struct ThreadWatch {
+    id: ThreadId,
+    counters: Counters,
+    start: Snapshot,
+    last: Snapshot,
+    now: Snapshot,
+}
+
+impl ThreadWatch {
+    /// Opens `events` for a thread. What cannot be opened is explained in the report; nothing fails.
+    pub fn open(id: ThreadId, events: &[Event]) -> Self {
+        let counters = Counters::open(Target::Thread(id.tid), events);
+        let (start, last, now) = (counters.snapshot(), counters.snapshot(), counters.snapshot());
+        Self { id, counters, start, last, now }
+    }
+
+    /// Starts counting: the measured phase begins.
+    pub fn start(&mut self) {
+        self.counters.enable();
+        self.counters.read(&mut self.start);
+        self.last.clone_from(&self.start);
+        self.now.clone_from(&self.start);
+    }
+
+    /// Reads the counters and returns what each gained since the last sample.
+    pub fn sample(&mut self) -> IntervalDeltas {
+        self.counters.read(&mut self.now);
+        let deltas = self.counters.interval(&self.last, &self.now).into_iter().filter_map(delta_of).collect();
+        std::mem::swap(&mut self.last, &mut self.now);
+        deltas
+    }
+
+    /// What the counters gained from the start to the last sample.
+    pub fn report(&self) -> ThreadReport {
+        ThreadReport {
+            role: self.id.role.clone(),
+            cpu: self.id.cpu,
+            counters: self.counters.interval(&self.start, &self.last),
+        }
+    }
+}
+
+fn delta_of(reading: Reading) -> Option<(String, Delta)> {
+    let delta = match reading.outcome {
+        Outcome::Counted { count } => Delta::Counted(count),
+        Outcome::Scaled { count, running } => Delta::Scaled { count, running },
+        Outcome::NotScheduled { .. } => Delta::NotScheduled(()),
+        _ => return None,
+    };
+    Some((reading.event, delta))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_tells_zero_from_nothing() {
+        let deltas: IntervalDeltas = [
+            ("a".to_owned(), Delta::Counted(0)),
+            ("b".to_owned(), Delta::Scaled { count: 8, running: 0.5 }),
+            ("c".to_owned(), Delta::NotScheduled(())),
+        ]
+        .into();
+        let text = serde_json::to_string(&deltas).unwrap();
+        assert_eq!(text, r#"{"a":0,"b":{"count":8,"running":0.5},"c":null}"#);
+        assert_eq!(serde_json::from_str::<IntervalDeltas>(&text).unwrap(), deltas);
+    }
+}

@@ -1,0 +1,97 @@
+//! The result of one run, as it is written and read: `tailcore.run/1`.
+//!
+//! Field by field in `docs/result-schema.md`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::counters::{IntervalDeltas, ThreadReport};
+use crate::environment::Environment;
+use crate::latency::LatencySummary;
+use crate::overhead::Overhead;
+use crate::plan::PlanRecord;
+use crate::tally::Tally;
+use crate::verdict::Verdict;
+
+/// Name and version of the format. Readers refuse another major version.
+pub const SCHEMA: &str = "tailcore.run/1";
+
+/// Everything known about one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// What was asked.
+    pub plan: PlanRecord,
+    /// Seed of the schedule.
+    pub seed: u64,
+    /// Fingerprint of all arrivals, keys and sizes that were scheduled.
+    pub schedule_hash: String,
+    /// Where it was measured.
+    pub environment: Environment,
+    /// Whether the run was stopped before its planned end.
+    pub interrupted: bool,
+    /// Length of the measured phase, in nanoseconds: the planned one unless the run was cut short.
+    pub measured_ns: u64,
+    /// Offered load in requests per second.
+    pub offered_rps: f64,
+    /// Good answers per second during the measured phase.
+    pub achieved_rps: f64,
+    /// Where the measured requests ended.
+    pub tally: Tally,
+    /// Where the warm-up requests ended.
+    pub warmup_tally: Tally,
+    /// Latencies of the measured requests.
+    pub latency_ns: Latencies,
+    /// Time at the limit of requests in flight, summed over threads, in nanoseconds.
+    pub time_at_cap_ns: u64,
+    /// The threads, their placement and their counters over the measured phase.
+    pub threads: Vec<ThreadReport>,
+    /// The measured phase in intervals.
+    pub timeline: Vec<IntervalReport>,
+    /// What measuring cost.
+    pub overhead: Overhead,
+    /// Whether the numbers answer the question.
+    pub verdict: Verdict,
+}
+
+/// The three latencies of a run; all values are nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latencies {
+    /// Completion − intended arrival: what a user would have waited.
+    pub sojourn: LatencySummary,
+    /// Completion − send: what a tool that forgets its own waiting would report.
+    pub since_send: LatencySummary,
+    /// Send − intended arrival: the generator's own delay.
+    pub lateness: LatencySummary,
+}
+
+/// One interval of the measured phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IntervalReport {
+    /// Start, in nanoseconds since the start of the measured phase.
+    pub start_ns: u64,
+    /// Length in nanoseconds.
+    pub length_ns: u64,
+    /// Requests whose intended arrival lies in the interval.
+    pub offered: u64,
+    /// Requests answered well during the interval.
+    pub completed: u64,
+    /// Requests open at the interval's end.
+    pub in_flight: u64,
+    /// Median sojourn time of the requests that arrived in the interval, in nanoseconds.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile of the same; null under 100 requests.
+    pub p99_ns: Option<u64>,
+    /// When the counters were read, in nanoseconds since the start of the measured phase; null if
+    /// they were not read for this interval.
+    pub counters_read_ns: Option<u64>,
+    /// What each thread's counters gained, in the order of [`RunResult::threads`].
+    pub counters: Vec<IntervalDeltas>,
+}
+
+impl RunResult {
+    /// Whether this reader understands a result of `schema`.
+    pub fn understands(schema: &str) -> bool {
+        schema == SCHEMA
+    }
+}

@@ -1,0 +1,198 @@
+//! The loop of one worker: send what is due, take in what has come back, wait for neither.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tailcore_harness::{Clock, Completion, CompletionSink, Ending, Outcome, Phases, Recorder};
+
+use crate::schedule::{Schedule, ScheduleHash, Scheduled};
+use crate::transport::Transport;
+
+/// Most requests sent between two looks at the replies: bounds the delay of either by the other.
+const SEND_BATCH: usize = 32;
+/// Interval between two searches for timed-out requests.
+const EXPIRE_EVERY_NS: u64 = 1_000_000;
+/// A send due this soon is waited for without another look at the sockets, which costs about as
+/// much (one `epoll_wait(2)` without events).
+const GUARD_NS: u64 = 1_000;
+
+/// Limits of one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineLimits {
+    /// The run's phases.
+    pub phases: Phases,
+    /// Time after which an open request counts as timed out.
+    pub timeout_ns: u64,
+    /// Time after the last arrival in which answers are still awaited.
+    pub drain_ns: u64,
+    /// Most open requests before sends wait. Waiting sends are late, never skipped.
+    pub max_in_flight: usize,
+}
+
+/// What one worker brings home.
+#[derive(Debug)]
+pub struct EngineReport {
+    /// Everything measured.
+    pub recorder: Recorder,
+    /// Fingerprint of what was scheduled.
+    pub schedule_hash: ScheduleHash,
+    /// How it ended.
+    pub ending: Ending,
+    /// The phases, cut where the run was.
+    pub phases: Phases,
+    /// Time in which a due send waited for the limit of open requests, in nanoseconds.
+    pub time_at_cap_ns: u64,
+}
+
+/// One worker: a schedule, a way to the service, and a recorder.
+#[derive(Debug)]
+pub struct Engine<'a, C, T> {
+    clock: &'a C,
+    schedule: Schedule,
+    transport: T,
+    limits: EngineLimits,
+    stop: &'a AtomicBool,
+    recorder: Recorder,
+    time_at_cap_ns: u64,
+    capped_since_ns: Option<u64>,
+    next_expire_ns: u64,
+}
+
+impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
+    /// A worker ready to run. All its memory is allocated here.
+    ///
+    /// Setting `stop` ends the run early; what was measured until then is kept.
+    pub fn new(
+        clock: &'a C,
+        schedule: Schedule,
+        transport: T,
+        (limits, stop): (EngineLimits, &'a AtomicBool),
+    ) -> Self {
+        Self {
+            clock,
+            schedule,
+            transport,
+            limits,
+            stop,
+            recorder: Recorder::new(limits.phases),
+            time_at_cap_ns: 0,
+            capped_since_ns: None,
+            next_expire_ns: limits.phases.start_ns.saturating_add(EXPIRE_EVERY_NS),
+        }
+    }
+
+    /// Offers the whole schedule and waits for the answers, up to the drain limit.
+    pub fn run(mut self) -> EngineReport {
+        let ending = self.offer();
+        let now_ns = self.clock.now_ns();
+        let phases = match ending {
+            Ending::Completed => self.limits.phases,
+            Ending::Interrupted | Ending::TargetLost(_) => {
+                // What was due by now was scheduled, sent or not; what was still to come was not.
+                self.schedule.cut_at(now_ns);
+                self.limits.phases.cut_at(now_ns)
+            }
+        };
+        self.leave_cap(now_ns);
+        while let Some(unsent) = self.schedule.advance() {
+            self.recorder.schedule(unsent.intended_ns);
+            self.recorder.complete(never_sent(unsent, now_ns));
+        }
+        self.transport.abandon(now_ns, &mut self.recorder);
+        EngineReport {
+            recorder: self.recorder,
+            schedule_hash: self.schedule.hash(),
+            ending,
+            phases,
+            time_at_cap_ns: self.time_at_cap_ns,
+        }
+    }
+
+    fn offer(&mut self) -> Ending {
+        let drain_end_ns = self.limits.phases.end_ns.saturating_add(self.limits.drain_ns);
+        loop {
+            let now_ns = self.clock.now_ns();
+            self.send_due(now_ns);
+            if self.transport.in_flight() > 0 {
+                self.transport.poll(self.clock, &mut self.recorder);
+            }
+            if now_ns >= self.next_expire_ns {
+                self.expire(now_ns);
+            }
+            if let Some(what) = self.transport.lost() {
+                return Ending::TargetLost(what.to_owned());
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                return Ending::Interrupted;
+            }
+            let is_done = self.schedule.peek().is_none() && self.transport.in_flight() == 0;
+            if is_done || now_ns >= drain_end_ns {
+                return Ending::Completed;
+            }
+            self.relax(now_ns, drain_end_ns);
+        }
+    }
+
+    /// Sends what is due at `now_ns`, at most a batch of it.
+    #[inline]
+    fn send_due(&mut self, now_ns: u64) {
+        let mut sent = 0;
+        while let Some(next) = self.schedule.peek()
+            && next.intended_ns <= now_ns
+            && sent < SEND_BATCH
+        {
+            if self.transport.in_flight() >= self.limits.max_in_flight {
+                self.capped_since_ns.get_or_insert(now_ns);
+                break;
+            }
+            self.leave_cap(now_ns);
+            self.recorder.schedule(next.intended_ns);
+            self.transport.submit(next, self.clock, &mut self.recorder);
+            self.schedule.advance();
+            sent += 1;
+        }
+        if sent > 0 {
+            self.transport.flush(self.clock, &mut self.recorder);
+        }
+    }
+
+    fn leave_cap(&mut self, now_ns: u64) {
+        if let Some(since_ns) = self.capped_since_ns.take() {
+            self.time_at_cap_ns += now_ns.saturating_sub(since_ns);
+        }
+    }
+
+    fn expire(&mut self, now_ns: u64) {
+        self.next_expire_ns = now_ns.saturating_add(EXPIRE_EVERY_NS);
+        if let Some(deadline_ns) = now_ns.checked_sub(self.limits.timeout_ns) {
+            self.transport.expire(deadline_ns, now_ns, &mut self.recorder);
+        }
+    }
+
+    /// Lets time pass up to the next thing that can happen.
+    #[inline]
+    fn relax(&self, now_ns: u64, drain_end_ns: u64) {
+        let next_send_ns = self.schedule.peek().map_or(drain_end_ns, |next| next.intended_ns);
+        let until_ns = match self.transport.next_event_ns() {
+            // A capped sender can do nothing before the next end.
+            Some(event_ns) if self.capped_since_ns.is_some() => event_ns,
+            Some(event_ns) => event_ns.min(next_send_ns),
+            None => next_send_ns,
+        };
+        self.clock.relax_until(until_ns.min(drain_end_ns));
+        if self.transport.in_flight() == 0 || until_ns.saturating_sub(now_ns) <= GUARD_NS {
+            while self.clock.now_ns() < until_ns && !self.stop.load(Ordering::Relaxed) {
+                self.clock.relax_until(until_ns);
+            }
+        }
+    }
+}
+
+/// The end of a request that the run's end overtook before it could be sent.
+fn never_sent(scheduled: Scheduled, now_ns: u64) -> Completion {
+    Completion {
+        intended_ns: scheduled.intended_ns,
+        sent_ns: now_ns,
+        ended_ns: now_ns,
+        outcome: Outcome::Unfinished,
+    }
+}

@@ -1,0 +1,253 @@
+//! A TCP server with one thread of its own: an event loop around a [`Service`].
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token, Waker};
+use tailcore_harness::ThreadId;
+use tailcore_harness::phases::as_ns;
+
+use crate::BUFFER_LEN;
+use crate::error::LoadError;
+use crate::service::Service;
+use crate::stall::StallScript;
+
+const LISTENER: Token = Token(usize::MAX);
+const WAKER: Token = Token(usize::MAX - 1);
+/// Unsent reply bytes of one connection above which its requests are left unread.
+const OUTBOX_MAX: usize = 1 << 20;
+/// Longest request: a value and its command line.
+const INBOX_MAX: usize = 2 << 20;
+
+/// How a server runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServerOptions {
+    /// Logical CPU to pin the thread to; `None` leaves it to the scheduler.
+    pub cpu: Option<u32>,
+    /// Freezes, for trying out what a tool makes of them.
+    pub stalls: Option<StallScript>,
+}
+
+/// A running server; dropping it stops the server and waits for its thread.
+#[derive(Debug)]
+pub struct TcpServer {
+    address: SocketAddr,
+    thread_id: ThreadId,
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl TcpServer {
+    /// Listens on `address` (port 0: a free one) and serves from a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Socket`] if the address cannot be bound, [`LoadError::Pin`] if the CPU refuses.
+    pub fn start(
+        address: SocketAddr,
+        service: impl Service + 'static,
+        options: ServerOptions,
+    ) -> Result<Self, LoadError> {
+        let failed = |action| move |source| LoadError::Socket { action, address, source };
+        let mut listener = TcpListener::bind(address).map_err(failed("listen"))?;
+        let address = listener.local_addr().map_err(failed("find out the port"))?;
+        let poll = Poll::new().map_err(failed("create a poller"))?;
+        poll.registry()
+            .register(&mut listener, LISTENER, Interest::READABLE)
+            .map_err(failed("watch the listener"))?;
+        let waker = Waker::new(poll.registry(), WAKER).map_err(failed("create a waker"))?;
+
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ready, is_ready) = mpsc::channel();
+        let event_loop = EventLoop::new(poll, listener, service, (options.stalls, Arc::clone(&stop)));
+        let name = "tailcore-server".to_owned();
+        let thread = thread::Builder::new()
+            .name(name.clone())
+            .spawn(move || {
+                let pinned = options.cpu.map_or(Ok(()), tailcore_topology::pin_current_thread);
+                let is_pinned = pinned.is_ok();
+                ready.send(pinned.map(|()| tailcore_topology::current_tid())).ok();
+                if is_pinned {
+                    event_loop.run();
+                }
+            })
+            .map_err(|source| LoadError::Thread { name: name.clone(), source })?;
+        let tid = is_ready.recv().map_err(|_| LoadError::Panicked { name })??;
+        let thread_id = ThreadId { role: "server".to_owned(), tid, cpu: options.cpu };
+        Ok(Self { address, thread_id, stop, waker, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its thread, for counting.
+    pub fn thread_id(&self) -> &ThreadId {
+        &self.thread_id
+    }
+}
+
+impl Drop for TcpServer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.waker.wake().ok();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+struct EventLoop<S> {
+    poll: Poll,
+    listener: TcpListener,
+    service: S,
+    stalls: Option<StallScript>,
+    started: Instant,
+    stop: Arc<AtomicBool>,
+    /// Slots of the open connections; the index is the token.
+    peers: Vec<Option<Peer>>,
+}
+
+impl<S: Service> EventLoop<S> {
+    fn new(
+        poll: Poll,
+        listener: TcpListener,
+        service: S,
+        (stalls, stop): (Option<StallScript>, Arc<AtomicBool>),
+    ) -> Self {
+        Self { poll, listener, service, stalls, started: Instant::now(), stop, peers: Vec::new() }
+    }
+
+    fn run(mut self) {
+        let mut events = Events::with_capacity(256);
+        while !self.stop.load(Ordering::Relaxed) {
+            match self.poll.poll(&mut events, None) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // Nothing can be served any more; clients see their connections close.
+                Err(_) => return,
+            }
+            for event in &events {
+                self.stall();
+                match event.token() {
+                    LISTENER => self.accept(),
+                    WAKER => {}
+                    Token(index) => self.serve(index),
+                }
+            }
+        }
+    }
+
+    /// Sleeps until the script's current freeze is over.
+    fn stall(&self) {
+        if let Some(script) = &self.stalls {
+            let now_ns = as_ns(self.started.elapsed());
+            let thaw_ns = script.thaw_ns(now_ns);
+            if thaw_ns > now_ns {
+                thread::sleep(std::time::Duration::from_nanos(thaw_ns - now_ns));
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        // Errors of single connections (reset before accept, no free descriptor) leave the others be.
+        while let Ok((mut stream, _)) = self.listener.accept() {
+            let index = self.peers.iter().position(Option::is_none).unwrap_or(self.peers.len());
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            let is_watched = self.poll.registry().register(&mut stream, Token(index), interest).is_ok();
+            if stream.set_nodelay(true).is_err() || !is_watched {
+                continue;
+            }
+            let peer = Some(Peer::new(stream));
+            match self.peers.get_mut(index) {
+                Some(slot) => *slot = peer,
+                None => self.peers.push(peer),
+            }
+        }
+    }
+
+    fn serve(&mut self, index: usize) {
+        let Some(slot) = self.peers.get_mut(index) else { return };
+        let is_open = slot.as_mut().is_some_and(|peer| peer.advance(&mut self.service).unwrap_or(false));
+        if !is_open {
+            *slot = None;
+        }
+    }
+}
+
+/// One client's connection.
+struct Peer {
+    stream: TcpStream,
+    inbox: Vec<u8>,
+    received: usize,
+    outbox: Vec<u8>,
+    written: usize,
+    is_leaving: bool,
+}
+
+impl Peer {
+    fn new(stream: TcpStream) -> Self {
+        Self {
+            stream,
+            inbox: vec![0; BUFFER_LEN],
+            received: 0,
+            outbox: Vec::with_capacity(BUFFER_LEN),
+            written: 0,
+            is_leaving: false,
+        }
+    }
+
+    /// Reads, serves and writes as far as the socket goes; false once the connection is done.
+    fn advance(&mut self, service: &mut impl Service) -> io::Result<bool> {
+        loop {
+            let is_flushed = self.write()?;
+            if self.is_leaving {
+                return Ok(!is_flushed);
+            }
+            // A client that does not read its replies is not read from; the next writable event resumes.
+            if self.outbox.len() - self.written > OUTBOX_MAX {
+                return Ok(true);
+            }
+            if self.received == self.inbox.len() {
+                if self.received >= INBOX_MAX {
+                    return Ok(false);
+                }
+                self.inbox.resize(self.inbox.len() * 2, 0);
+            }
+            match self.stream.read(&mut self.inbox[self.received..]) {
+                Ok(0) => return Ok(false),
+                Ok(len) => self.received += len,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            let used = service.handle(&self.inbox[..self.received], &mut self.outbox);
+            self.is_leaving = service.wants_close();
+            self.inbox.copy_within(used..self.received, 0);
+            self.received -= used;
+        }
+    }
+
+    /// Writes what it can; true once nothing is left.
+    fn write(&mut self) -> io::Result<bool> {
+        while self.written < self.outbox.len() {
+            match self.stream.write(&self.outbox[self.written..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(len) => self.written += len,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.outbox.clear();
+        self.written = 0;
+        Ok(true)
+    }
+}

@@ -1,0 +1,213 @@
+//! The machine as a whole.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::cpulist::parse_list;
+use crate::cpuset::CpuSet;
+use crate::error::Error;
+use crate::limits::{self, Presence};
+use crate::model::{Cache, Core, Die, Excluded, NumaNode, Package, Problem};
+use crate::sysfs::{CPU_DIR, Files};
+use crate::tree::Tree;
+use crate::{caches, groups, numa, parse};
+
+/// A machine: its logical CPUs, which of them this process may use, and what they share.
+///
+/// All sets of parts ([`cores`](Self::cores), [`packages`](Self::packages), …) hold online
+/// logical CPUs only. What files do not tell is absent, and [`problems`](Self::problems) says
+/// which files those were. It is a snapshot: later changes of the machine do not show.
+///
+/// Serialises to a JSON object of the same contents, CPU sets as lists (`"0-3,8"`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    online: CpuSet,
+    possible: CpuSet,
+    present: CpuSet,
+    offline: CpuSet,
+    allowed: CpuSet,
+    excluded: Vec<Excluded>,
+    cores: Vec<Core>,
+    packages: Vec<Package>,
+    dies: Vec<Die>,
+    caches: Vec<Cache>,
+    numa_nodes: Vec<NumaNode>,
+    smt_control: Option<String>,
+    isolated: CpuSet,
+    governors: BTreeMap<u32, String>,
+    problems: Vec<Problem>,
+}
+
+impl Topology {
+    /// Reads this machine.
+    ///
+    /// What is allowed is what the *calling thread* may use: read once at the start, before any
+    /// thread is pinned.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_from`](Self::read_from), and [`Error::Affinity`] when the kernel does not tell
+    /// the affinity mask.
+    pub fn read() -> Result<Self, Error> {
+        Self::read_from(Path::new("/"))
+    }
+
+    /// Reads the machine whose files lie below `root`, where `root/sys/devices/system/cpu` is.
+    ///
+    /// For a root other than `/`, nothing is asked of the running kernel: what is allowed comes
+    /// from `root/proc/self/status`, and is every online CPU where that file is absent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoCpus`] when no online CPU is named. Anything less is one of the
+    /// [`problems`](Self::problems).
+    pub fn read_from(root: &Path) -> Result<Self, Error> {
+        let mut files = Files::new(root);
+        let presence = Presence::read(&mut files)?;
+        let allowed = limits::allowed(&mut files, root, &presence.online)?;
+        let offline = presence.present.difference(&presence.online);
+        let cpus = &presence.described;
+        let packages = groups::packages(&mut files, cpus);
+        let isolated = files.optional(&format!("{CPU_DIR}/isolated"), parse_list);
+        Ok(Self {
+            excluded: limits::excluded(&presence.online, &offline, &allowed),
+            cores: groups::cores(&mut files, cpus),
+            dies: groups::dies(&mut files, cpus, &packages),
+            caches: caches::read(&mut files, cpus),
+            numa_nodes: numa::read(&mut files, &presence.online),
+            smt_control: read_word(&mut files, &format!("{CPU_DIR}/smt/control")),
+            isolated: isolated.unwrap_or_default().intersection(&presence.online),
+            governors: read_governors(&mut files, cpus),
+            problems: files.into_problems(),
+            packages,
+            allowed,
+            offline,
+            online: presence.online,
+            possible: presence.possible,
+            present: presence.present,
+        })
+    }
+
+    /// The logical CPUs that the scheduler may use.
+    #[must_use]
+    pub fn online(&self) -> &CpuSet {
+        &self.online
+    }
+
+    /// The logical CPUs that could ever be there: [`present`](Self::present), and empty slots.
+    #[must_use]
+    pub fn possible(&self) -> &CpuSet {
+        &self.possible
+    }
+
+    /// The logical CPUs that are there, online or not.
+    #[must_use]
+    pub fn present(&self) -> &CpuSet {
+        &self.present
+    }
+
+    /// The logical CPUs that are there and switched off. The kernel's file of this name counts
+    /// empty slots as well; this set does not.
+    #[must_use]
+    pub fn offline(&self) -> &CpuSet {
+        &self.offline
+    }
+
+    /// The online logical CPUs that this process may use.
+    #[must_use]
+    pub fn allowed(&self) -> &CpuSet {
+        &self.allowed
+    }
+
+    /// The logical CPUs that are there and that this process may not use, by reason.
+    #[must_use]
+    pub fn excluded(&self) -> &[Excluded] {
+        &self.excluded
+    }
+
+    /// The cores, ascending by lowest logical CPU. No two overlap.
+    #[must_use]
+    pub fn cores(&self) -> &[Core] {
+        &self.cores
+    }
+
+    /// The packages, ascending by lowest logical CPU. No two overlap.
+    #[must_use]
+    pub fn packages(&self) -> &[Package] {
+        &self.packages
+    }
+
+    /// The dies, ascending by lowest logical CPU, that are less than their package. No two
+    /// overlap.
+    #[must_use]
+    pub fn dies(&self) -> &[Die] {
+        &self.dies
+    }
+
+    /// The caches, ascending by level, kind and lowest logical CPU.
+    #[must_use]
+    pub fn caches(&self) -> &[Cache] {
+        &self.caches
+    }
+
+    /// The NUMA nodes, ascending by number; none where the kernel is built without NUMA.
+    #[must_use]
+    pub fn numa_nodes(&self) -> &[NumaNode] {
+        &self.numa_nodes
+    }
+
+    /// Gives the other online logical CPUs of `cpu`'s core: empty where it has the core to
+    /// itself, is offline, or no file tells.
+    #[must_use]
+    pub fn smt_siblings(&self, cpu: u32) -> CpuSet {
+        let core = self.cores.iter().find(|core| core.cpus.contains(cpu));
+        let mut siblings = core.map(|core| core.cpus.clone()).unwrap_or_default();
+        siblings.remove(cpu);
+        siblings
+    }
+
+    /// The kernel's word on SMT, where it has one: `on`, `off`, `forceoff`, `notsupported` or
+    /// `notimplemented`; a number of threads per core on some machines.
+    #[must_use]
+    pub fn smt_control(&self) -> Option<&str> {
+        self.smt_control.as_deref()
+    }
+
+    /// The online logical CPUs that the scheduler leaves alone (`isolcpus=`): only threads that
+    /// are pinned to one run there.
+    #[must_use]
+    pub fn isolated(&self) -> &CpuSet {
+        &self.isolated
+    }
+
+    /// Gives the frequency governor of a logical CPU, where it has one.
+    #[must_use]
+    pub fn governor(&self, cpu: u32) -> Option<&str> {
+        self.governors.get(&cpu).map(String::as_str)
+    }
+
+    /// The files that were missing or malformed, in the order of reading. Everything that they do
+    /// not touch is known.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Gives the machine as text for people, one line for each core.
+    #[must_use]
+    pub fn tree(&self) -> Tree<'_> {
+        Tree::new(self)
+    }
+}
+
+fn read_word(files: &mut Files<'_>, path: &str) -> Option<String> {
+    files.optional(path, parse::word).flatten()
+}
+
+fn read_governors(files: &mut Files<'_>, cpus: &CpuSet) -> BTreeMap<u32, String> {
+    let governor = |cpu| {
+        let path = format!("{CPU_DIR}/cpu{cpu}/cpufreq/scaling_governor");
+        Some((cpu, read_word(files, &path)?))
+    };
+    cpus.iter().filter_map(governor).collect()
+}

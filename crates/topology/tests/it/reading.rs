@@ -1,0 +1,281 @@
+//! What is read from built trees, one oddity of real machines at a time.
+
+use tailcore_topology::{CacheKind, CpuSet, Error, ExclusionReason, Topology};
+
+use crate::fixture::{CPU, Machine, NODE};
+
+fn lists<'a>(sets: impl IntoIterator<Item = &'a CpuSet>) -> String {
+    let lists: Vec<String> = sets.into_iter().map(CpuSet::to_string).collect();
+    lists.join(" ")
+}
+
+fn cores(topology: &Topology) -> String {
+    lists(topology.cores().iter().map(|core| &core.cpus))
+}
+
+fn packages(topology: &Topology) -> String {
+    lists(topology.packages().iter().map(|package| &package.cpus))
+}
+
+#[track_caller]
+fn assert_problem(topology: &Topology, path: &str, message: &str) {
+    let found = topology
+        .problems()
+        .iter()
+        .any(|problem| problem.path.ends_with(path) && problem.message.contains(message));
+    assert!(found, "{path}: {message} not in {:#?}", topology.problems());
+}
+
+#[test]
+fn two_packages_with_smt() {
+    let topology = Machine::two_packages().read();
+    assert_eq!(topology.problems(), []);
+    assert_eq!(topology.online().to_string(), "0-7");
+    assert_eq!(topology.allowed(), topology.online());
+    assert_eq!(topology.excluded(), []);
+    // Sets, although `core_id` takes only two values on this machine of four cores.
+    assert_eq!(cores(&topology), "0,4 1,5 2,6 3,7");
+    assert_eq!(packages(&topology), "0-1,4-5 2-3,6-7");
+    let labels = topology.packages().iter().map(|package| package.os_index);
+    assert!(labels.eq([Some(0), Some(8442)]));
+    assert_eq!(topology.smt_siblings(1).to_string(), "5");
+    assert_eq!(topology.smt_siblings(99), CpuSet::new());
+    assert_eq!(topology.smt_control(), Some("on"));
+    assert_eq!(topology.governor(0), None);
+}
+
+#[test]
+fn numa_nodes_may_be_sparse_and_have_no_cpus() {
+    let machine = Machine::two_packages();
+    machine.node(5, "", 4096);
+    let topology = machine.read();
+    let nodes: Vec<_> = topology
+        .numa_nodes()
+        .iter()
+        .map(|node| (node.os_index, node.cpus.to_string(), node.memory_bytes))
+        .collect();
+    let expected = [
+        (0, "0-1,4-5".to_owned(), Some(2 << 20)),
+        (2, "2-3,6-7".to_owned(), Some(1 << 20)),
+        (5, String::new(), Some(4 << 20)),
+    ];
+    assert_eq!(nodes, expected);
+    assert_eq!(topology.problems(), []);
+}
+
+#[test]
+fn caches_are_deduplicated_by_level_kind_and_set() {
+    let machine = Machine::of_cores(&["0,1", "2,3"]);
+    // Some virtual machines give every CPU an id of its own for the cache that all share.
+    for cpu in 0..4 {
+        machine.file(&format!("{CPU}/cpu{cpu}/cache/index3/id"), format!("{cpu}\n"));
+    }
+    let topology = machine.read();
+    let caches: Vec<_> =
+        topology.caches().iter().map(|cache| (cache.level, cache.kind, cache.cpus.to_string())).collect();
+    let expected = [
+        (1, CacheKind::Data, "0-1"),
+        (1, CacheKind::Data, "2-3"),
+        (1, CacheKind::Instruction, "0-1"),
+        (1, CacheKind::Instruction, "2-3"),
+        (2, CacheKind::Unified, "0-1"),
+        (2, CacheKind::Unified, "2-3"),
+        (3, CacheKind::Unified, "0-3"),
+    ];
+    let expected = expected.map(|(level, kind, cpus)| (level, kind, cpus.to_owned()));
+    assert_eq!(caches, expected);
+    let last = &topology.caches()[6];
+    assert_eq!((last.size_bytes, last.line_bytes), (Some(8 << 20), Some(64)));
+}
+
+#[test]
+fn a_cache_of_untold_size_is_known_all_the_same() {
+    let machine = Machine::of_cores(&["0", "1"]);
+    for cpu in 0..2 {
+        machine.remove(&format!("{CPU}/cpu{cpu}/cache/index3/coherency_line_size"));
+        machine.file(&format!("{CPU}/cpu{cpu}/cache/index3/size"), "0K\n");
+    }
+    let topology = machine.read();
+    let last = topology.caches().last().unwrap();
+    assert_eq!((last.level, last.size_bytes, last.line_bytes), (3, None, None));
+    assert_eq!(topology.problems(), []);
+}
+
+#[test]
+fn a_package_id_of_minus_one_is_a_label_like_any_other() {
+    let machine = Machine::bare(2);
+    for cpu in 0..2 {
+        machine.cpu(cpu, &cpu.to_string(), &cpu.to_string());
+        machine.topology(cpu, "physical_package_id", "-1");
+    }
+    let topology = machine.read();
+    assert_eq!(packages(&topology), "0 1");
+    assert_eq!(topology.packages()[0].os_index, Some(-1));
+    assert_eq!(topology.packages()[1].os_index, Some(-1));
+}
+
+#[test]
+fn dies_are_listed_where_they_divide_a_package() {
+    let machine = Machine::of_cores(&["0", "1", "2", "3"]);
+    assert_eq!(machine.read().dies(), []);
+    for (cpu, die) in [(0, "0-1"), (1, "0-1"), (2, "2-3"), (3, "2-3")] {
+        machine.topology(cpu, "die_cpus_list", die);
+    }
+    let topology = machine.read();
+    assert_eq!(lists(topology.dies().iter().map(|die| &die.cpus)), "0-1 2-3");
+}
+
+#[test]
+fn an_offline_cpu_is_cut_from_stale_lists() {
+    let machine = Machine::of_cores(&["0,1", "2,3"]);
+    machine.file(&format!("{CPU}/online"), "0,2-3\n");
+    machine.file(&format!("{CPU}/isolated"), "1,3\n");
+    machine.file(&format!("{NODE}/node0/cpulist"), "0-3\n");
+    machine.file(&format!("{NODE}/node0/meminfo"), "Node 0 MemTotal: 4 kB\n");
+    let topology = machine.read();
+    assert_eq!(topology.problems(), []);
+    assert_eq!(cores(&topology), "0 2-3");
+    assert_eq!(packages(&topology), "0,2-3");
+    assert_eq!(topology.numa_nodes()[0].cpus.to_string(), "0,2-3");
+    assert_eq!(topology.caches().last().unwrap().cpus.to_string(), "0,2-3");
+    assert_eq!(topology.isolated().to_string(), "3");
+    assert_eq!(topology.offline().to_string(), "1");
+    assert_eq!(topology.excluded().len(), 1);
+    assert_eq!(topology.excluded()[0].cpus.to_string(), "1");
+    assert_eq!(topology.excluded()[0].reason, ExclusionReason::Offline);
+}
+
+#[test]
+fn empty_slots_are_possible_but_neither_present_nor_offline() {
+    let machine = Machine::of_cores(&["0", "1"]);
+    machine.file(&format!("{CPU}/possible"), "0-15\n");
+    machine.file(&format!("{CPU}/offline"), "2-15\n");
+    let topology = machine.read();
+    assert_eq!(topology.possible().to_string(), "0-15");
+    assert_eq!(topology.present().to_string(), "0-1");
+    assert!(topology.offline().is_empty());
+    assert_eq!(topology.excluded(), []);
+}
+
+#[test]
+fn the_recorded_mask_excludes_with_its_reason() {
+    let machine = Machine::of_cores(&["0,1", "2,3"]);
+    machine.allowed("1,3-63");
+    let topology = machine.read();
+    assert_eq!(topology.allowed().to_string(), "1,3");
+    assert_eq!(topology.excluded().len(), 1);
+    assert_eq!(topology.excluded()[0].cpus.to_string(), "0,2");
+    let reason = topology.excluded()[0].reason;
+    assert_eq!(reason, ExclusionReason::NotInAffinityMask);
+}
+
+#[test]
+fn old_kernels_have_masks_only_and_no_online_file() {
+    let machine = Machine::empty();
+    for cpu in 0..4 {
+        let core = if cpu < 2 { "00000000,00000003" } else { "00000000,0000000c" };
+        machine.topology(cpu, "thread_siblings", core);
+        machine.topology(cpu, "core_siblings", "00000000,0000000f");
+        machine.file(&format!("{CPU}/cpu{cpu}/cache/index0/level"), "1\n");
+        machine.file(&format!("{CPU}/cpu{cpu}/cache/index0/type"), "Data\n");
+        machine.file(&format!("{CPU}/cpu{cpu}/cache/index0/shared_cpu_map"), core);
+    }
+    machine.file(&format!("{CPU}/cpu1/online"), "0\n");
+    machine.file(&format!("{CPU}/cpu2/online"), "1\n");
+    machine.file(&format!("{NODE}/node0/cpumap"), "0000000f\n");
+    let topology = machine.read();
+    assert_eq!(topology.online().to_string(), "0,2-3");
+    assert_eq!(topology.present().to_string(), "0-3");
+    assert_eq!(topology.offline().to_string(), "1");
+    assert_eq!(cores(&topology), "0 2-3");
+    assert_eq!(packages(&topology), "0,2-3");
+    assert_eq!(topology.packages()[0].os_index, None);
+    assert_eq!(topology.caches().len(), 2);
+    assert_eq!(topology.numa_nodes()[0].cpus.to_string(), "0,2-3");
+    assert_problem(&topology, "node0/meminfo", "missing");
+}
+
+#[test]
+fn missing_files_are_problems_and_the_rest_is_read() {
+    let machine = Machine::of_cores(&["0,1", "2,3"]);
+    for cpu in 0..4 {
+        machine.remove(&format!("{CPU}/cpu{cpu}/topology/core_cpus_list"));
+    }
+    machine.remove(&format!("{CPU}/cpu1/cache"));
+    machine.remove(&format!("{CPU}/cpu2/cache/index0/level"));
+    machine.remove(&format!("{CPU}/cpu2/cache/index1/shared_cpu_list"));
+    let topology = machine.read();
+    assert_eq!(cores(&topology), "");
+    assert_eq!(topology.smt_siblings(0), CpuSet::new());
+    assert_eq!(packages(&topology), "0-3");
+    assert_problem(&topology, "cpu0/topology", "core of CPUs 0-3");
+    assert_problem(&topology, "cpu1/cache", "caches of CPUs 1");
+    assert_problem(&topology, "cpu2/cache/index0/level", "missing");
+    assert_problem(&topology, "cpu2/cache/index1", "which CPUs share");
+    assert_eq!(topology.problems().len(), 4);
+    assert_eq!(topology.caches().len(), 7);
+}
+
+#[test]
+fn malformed_files_are_problems_and_the_next_source_is_taken() {
+    let machine = Machine::of_cores(&["0,1", "2,3"]);
+    machine.topology(2, "core_cpus_list", "3-2");
+    machine.topology(2, "thread_siblings_list", "2-3");
+    machine.topology(0, "physical_package_id", "zero");
+    machine.file(&format!("{CPU}/isolated"), "0-4294967295\n");
+    machine.file(&format!("{CPU}/smt/control"), [0xff, 0xfe]);
+    machine.file(&format!("{CPU}/possible"), vec![b'0'; 2 << 20]);
+    machine.file(&format!("{CPU}/cpu0/cpufreq/scaling_governor"), "performance\n");
+    let topology = machine.read();
+    assert_eq!(cores(&topology), "0-1 2-3");
+    assert_eq!(topology.packages()[0].os_index, None);
+    assert_eq!(topology.possible().to_string(), "0-3");
+    assert_eq!(topology.governor(0), Some("performance"));
+    assert_problem(&topology, "cpu2/topology/core_cpus_list", "`3-2`");
+    assert_problem(&topology, "cpu0/topology/physical_package_id", "`zero`");
+    assert_problem(&topology, "cpu/isolated", "0-4294967295");
+    assert_problem(&topology, "smt/control", "UTF-8");
+    assert_problem(&topology, "cpu/possible", "longer than");
+    assert_eq!(topology.problems().len(), 5);
+    let root = machine.root();
+    assert!(topology.problems().iter().all(|problem| problem.path.starts_with(root)));
+}
+
+#[test]
+fn contradictory_files_are_problems_and_groups_do_not_overlap() {
+    let machine = Machine::of_cores(&["0,1", "2,3"]);
+    machine.topology(1, "core_cpus_list", "1-2");
+    machine.topology(3, "package_cpus_list", "0");
+    let topology = machine.read();
+    assert_eq!(cores(&topology), "0-1 2-3");
+    assert_problem(&topology, "cpu1/topology/core_cpus_list", "elsewhere");
+    assert_problem(&topology, "cpu3/topology/package_cpus_list", "without CPU 3");
+}
+
+#[test]
+fn online_cpus_without_a_directory_are_named() {
+    let machine = Machine::of_cores(&["0", "1"]);
+    machine.file(&format!("{CPU}/online"), "0-1,500000\n");
+    let topology = machine.read();
+    assert_eq!(topology.online().len(), 3);
+    assert_eq!(cores(&topology), "0 1");
+    assert_problem(&topology, CPU, "500000");
+}
+
+#[test]
+fn a_root_without_cpus_is_an_error_that_names_it() {
+    let machine = Machine::empty();
+    let error = Topology::read_from(machine.root()).unwrap_err();
+    assert!(matches!(&error, Error::NoCpus { path } if *path == machine.path(CPU)));
+    let message = error.to_string();
+    assert!(message.contains(CPU) && !message.contains('\n'), "{message}");
+}
+
+#[test]
+fn this_machine_keeps_the_invariants() {
+    let topology = Topology::read().expect("the tests run where sysfs is mounted");
+    assert!(topology.online().is_subset(topology.present()));
+    assert!(topology.present().is_subset(topology.possible()));
+    assert!(topology.allowed().is_subset(topology.online()));
+    assert!(!topology.allowed().is_empty());
+}
