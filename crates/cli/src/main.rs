@@ -1,2 +1,37 @@
-//! The `tailcore` command.
-fn main() {}
+//! The `tailcore` command: offers a load honestly and explains the latency tail.
+//!
+//! What was typed ([`args`]) → what it means (a plan) → the call into the crates below → print.
+
+mod args;
+mod demo;
+mod events;
+mod exit;
+mod output;
+mod plan;
+mod progress;
+mod run;
+mod serve;
+mod tables;
+mod topo;
+mod units;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::exit::Exit;
+
+fn main() -> std::process::ExitCode {
+    let args = Args::parse();
+    let outcome = match &args.command {
+        Command::Demo(demo) => demo::demo(demo),
+        Command::Run(run) => run::run(run),
+        Command::Serve(serve) => serve::serve(serve),
+        Command::Topo(topo) => topo::topo(topo),
+        Command::Events(events) => events::events(events),
+    };
+    let exit = outcome.unwrap_or_else(|error| {
+        eprintln!("tailcore: {error}");
+        exit::of_error(&error)
+    });
+    Exit::into(exit)
+}

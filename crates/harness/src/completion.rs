@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn the_three_times_give_the_three_latencies() {
-        let late = Completion { intended_ns: 100, sent_ns: 130, ended_ns: 190, outcome: Outcome::Ok(Reply::Hit) };
+        let late =
+            Completion { intended_ns: 100, sent_ns: 130, ended_ns: 190, outcome: Outcome::Ok(Reply::Hit) };
         assert_eq!((late.sojourn_ns(), late.since_send_ns(), late.lateness_ns()), (90, 60, 30));
     }
 

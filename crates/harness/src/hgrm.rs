@@ -27,12 +27,7 @@ pub fn write_hgrm(histogram: &LatencyHistogram, mut out: impl Write) -> io::Resu
     }
     let (mean, deviation) = (histogram.mean_ns().unwrap_or(0.0), hdr.stdev());
     let max = histogram.max_ns().unwrap_or(0) as f64;
-    writeln!(
-        out,
-        "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]",
-        mean / NS_PER_US,
-        deviation / NS_PER_US
-    )?;
+    writeln!(out, "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]", mean / NS_PER_US, deviation / NS_PER_US)?;
     writeln!(out, "#[Max     = {:12.3}, Total count    = {:12}]", max / NS_PER_US, histogram.count())?;
     writeln!(
         out,

@@ -153,7 +153,11 @@ mod tests {
         assert_eq!(recorder.sojourn().count(), 1);
         assert_eq!(recorder.since_send().max_ns(), Some(20));
         assert_eq!(recorder.lateness().count(), 5);
-        assert_eq!(recorder.censored_sojourn().count(), 3, "an error reply is an answer, not a censored wait");
+        assert_eq!(
+            recorder.censored_sojourn().count(),
+            3,
+            "an error reply is an answer, not a censored wait"
+        );
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub fn format_rps(rps: f64) -> String {
         r => (r, ""),
     };
     let digits = three_digits(scaled);
-    let digits = if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { &digits };
+    let digits =
+        if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { &digits };
     format!("{digits}{suffix}/s")
 }
 
@@ -56,8 +57,13 @@ mod tests {
 
     #[test]
     fn rates_read_like_what_was_typed() {
-        let table =
-            [(850.0, "850/s"), (20_000.0, "20k/s"), (1_500_000.0, "1.5M/s"), (999_999.0, "1M/s"), (0.5, "0.5/s")];
+        let table = [
+            (850.0, "850/s"),
+            (20_000.0, "20k/s"),
+            (1_500_000.0, "1.5M/s"),
+            (999_999.0, "1M/s"),
+            (0.5, "0.5/s"),
+        ];
         for (rps, text) in table {
             assert_eq!(format_rps(rps), text);
         }

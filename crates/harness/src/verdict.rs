@@ -198,7 +198,10 @@ fn judge_accounting(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
         let ended = tally.ok + tally.failed() + tally.timed_out + tally.unfinished;
         reasons.push(invalid(
             ReasonCode::Unbalanced,
-            format!("{} requests were scheduled but {ended} ended: please report this defect", tally.scheduled),
+            format!(
+                "{} requests were scheduled but {ended} ended: please report this defect",
+                tally.scheduled
+            ),
         ));
     }
     let scheduled = tally.scheduled.max(1) as f64;

@@ -39,6 +39,15 @@ impl FromStr for ArrivalLaw {
     }
 }
 
+/// Which part of the offered load a worker takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The worker, from 0.
+    pub worker: u32,
+    /// All workers; each takes an equal part.
+    pub workers: u32,
+}
+
 /// One worker's share of the arrivals, in nanoseconds since the schedule's start, for ever.
 ///
 /// The streams of `workers` workers superpose to the law at the full rate: independent Poisson
@@ -58,19 +67,19 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// The stream of `worker` (0-based) of `workers`, which together offer `rate_rps`.
+    /// The stream of one worker of those that together offer `rate_rps`.
     ///
     /// `rate_rps` must be finite and above 0 (the plan checks it).
-    pub fn new(law: ArrivalLaw, rate_rps: f64, worker: u32, workers: u32, seed: u64) -> Self {
+    pub fn new(law: ArrivalLaw, rate_rps: f64, share: Share, seed: u64) -> Self {
         let total_gap_ns = 1e9 / rate_rps;
         Self {
             law,
-            mean_gap_ns: total_gap_ns * f64::from(workers.max(1)),
-            rng: stream(seed, worker, Purpose::Arrivals),
+            mean_gap_ns: total_gap_ns * f64::from(share.workers.max(1)),
+            rng: stream(seed, share.worker, Purpose::Arrivals),
             whole_ns: 0,
             fraction_ns: 0.0,
             is_first: true,
-            phase_ns: total_gap_ns * f64::from(worker),
+            phase_ns: total_gap_ns * f64::from(share.worker),
         }
     }
 
@@ -99,8 +108,8 @@ impl Arrivals {
 mod tests {
     use super::*;
 
-    fn take(law: ArrivalLaw, rate_rps: f64, share: (u32, u32), count: usize) -> Vec<u64> {
-        let mut arrivals = Arrivals::new(law, rate_rps, share.0, share.1, 42);
+    fn take(law: ArrivalLaw, rate_rps: f64, (worker, workers): (u32, u32), count: usize) -> Vec<u64> {
+        let mut arrivals = Arrivals::new(law, rate_rps, Share { worker, workers }, 42);
         (0..count).map(|_| arrivals.next_ns()).collect()
     }
 

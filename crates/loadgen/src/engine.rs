@@ -112,11 +112,11 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
         loop {
             let now_ns = self.clock.now_ns();
             self.send_due(now_ns);
-            if self.transport.in_flight() > 0 {
-                self.transport.poll(self.clock, &mut self.recorder);
-            }
             if now_ns >= self.next_expire_ns {
                 self.expire(now_ns);
+            }
+            if self.transport.in_flight() > 0 {
+                self.transport.poll(self.clock, &mut self.recorder);
             }
             if let Some(what) = self.transport.lost() {
                 return Ending::TargetLost(what.to_owned());
@@ -163,6 +163,9 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
 
     fn expire(&mut self, now_ns: u64) {
         self.next_expire_ns = now_ns.saturating_add(EXPIRE_EVERY_NS);
+        if self.transport.in_flight() == 0 {
+            return;
+        }
         if let Some(deadline_ns) = now_ns.checked_sub(self.limits.timeout_ns) {
             self.transport.expire(deadline_ns, now_ns, &mut self.recorder);
         }
@@ -178,7 +181,8 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
             Some(event_ns) => event_ns.min(next_send_ns),
             None => next_send_ns,
         };
-        self.clock.relax_until(until_ns.min(drain_end_ns));
+        let until_ns = until_ns.min(drain_end_ns).min(self.next_expire_ns);
+        self.clock.relax_until(until_ns);
         if self.transport.in_flight() == 0 || until_ns.saturating_sub(now_ns) <= GUARD_NS {
             while self.clock.now_ns() < until_ns && !self.stop.load(Ordering::Relaxed) {
                 self.clock.relax_until(until_ns);

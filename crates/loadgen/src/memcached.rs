@@ -221,7 +221,8 @@ mod tests {
         fn decimals_are_read_as_written(number in any::<u64>()) {
             let mut out = Vec::new();
             push_decimal(number, &mut out);
-            prop_assert_eq!(&out, number.to_string().as_bytes());
+            let expected = number.to_string().into_bytes();
+            prop_assert_eq!(&out, &expected);
             let expected = (number < 10_000_000_000_000_000_000).then_some(number);
             prop_assert_eq!(parse_decimal(&out), expected);
         }

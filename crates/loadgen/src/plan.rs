@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use tailcore_harness::Event;
 use tailcore_harness::phases::as_ns;
 use tailcore_harness::{Phases, PlanRecord};
-use tailcore_harness::Event;
 use tailcore_topology::PinPolicy;
 
 use crate::arrivals::ArrivalLaw;

@@ -83,7 +83,10 @@ impl Wire {
                 }
                 Decoded::Incomplete => self.read_more().map_err(|error| error.to_string())?,
                 Decoded::Good { len, .. } | Decoded::Error { len } | Decoded::Wrong { len } => {
-                    return Err(format!("the server answered `{}`", self.input[..len].trim_ascii().escape_ascii()));
+                    return Err(format!(
+                        "the server answered `{}`",
+                        self.input[..len].trim_ascii().escape_ascii()
+                    ));
                 }
                 Decoded::Garbage => {
                     let quote = &self.input[..self.input.len().min(40)];

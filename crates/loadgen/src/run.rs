@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tailcore_harness::{
     Clock, Ending, Environment, Evidence, Idle, IntervalReport, Latencies, LatencyHistogram, LatencySummary,
-    MonotonicClock, Overhead, Phases, Recorder, RunResult, ThreadId, ThreadReport, ThreadWatch, Verdict, result,
+    MonotonicClock, Overhead, Phases, Recorder, RunResult, ThreadId, ThreadReport, ThreadWatch, Verdict,
+    result,
 };
 use tailcore_topology::Role;
 

@@ -1,6 +1,6 @@
 //! The schedule of one worker: which request is meant to arrive when.
 
-use crate::arrivals::{ArrivalLaw, Arrivals};
+use crate::arrivals::{ArrivalLaw, Arrivals, Share};
 use crate::workload::{Contents, Operation, Request, Workload};
 
 /// A request and its intended arrival.
@@ -44,7 +44,12 @@ impl Schedule {
     /// The schedule of `worker` (0-based).
     pub fn new(law: &ScheduleLaw, worker: u32, start_ns: u64, end_ns: u64) -> Self {
         let mut schedule = Self {
-            arrivals: Arrivals::new(law.arrivals, law.rate_rps, worker, law.workers, law.seed),
+            arrivals: Arrivals::new(
+                law.arrivals,
+                law.rate_rps,
+                Share { worker, workers: law.workers },
+                law.seed,
+            ),
             contents: Contents::new(&law.workload, worker, law.seed),
             start_ns,
             end_ns,

@@ -78,9 +78,14 @@ mod tests {
 
     #[test]
     fn bad_targets_say_what_would_be_right() {
-        for text in
-            ["127.0.0.1:11211", "redis://h:1", "memcached://h", "memcached://:1", "memcached://h:0", "memcached://"]
-        {
+        for text in [
+            "127.0.0.1:11211",
+            "redis://h:1",
+            "memcached://h",
+            "memcached://:1",
+            "memcached://h:0",
+            "memcached://",
+        ] {
             let message = text.parse::<Target>().unwrap_err().to_string();
             assert!(message.contains(text) && message.contains(':'), "{message}");
         }

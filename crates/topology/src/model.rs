@@ -9,6 +9,7 @@ use crate::cpuset::CpuSet;
 
 /// A core: the online logical CPUs that share its execution units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 #[non_exhaustive]
 pub struct Core {
     /// The core's online logical CPUs; never empty, and in no other core.
@@ -17,6 +18,7 @@ pub struct Core {
 
 /// A die: a part of a package with a boundary of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 #[non_exhaustive]
 pub struct Die {
     /// The die's online logical CPUs; never empty, and in no other die.

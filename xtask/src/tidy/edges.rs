@@ -18,7 +18,7 @@ const ALLOWED: [(&str, Reach); 10] = [
     ("tailcore-pmu", Reach::Only(&[])),
     ("tailcore-harness", Reach::Only(&["tailcore-pmu", "tailcore-topology"])),
     ("tailcore-loadgen", Reach::Only(&["tailcore-harness", "tailcore-topology"])),
-    ("tailcore-study", Reach::Only(&["tailcore-harness", "tailcore-loadgen"])),
+    ("tailcore-study", Reach::Only(&["tailcore-harness", "tailcore-loadgen", "tailcore-topology"])),
     (
         "tailcore-cli",
         Reach::Only(&[

@@ -55,7 +55,9 @@ impl KvService {
             Some(b"set") => return self.set(words, &input[after_line..], output).map(|len| after_line + len),
             Some(b"delete") => self.delete(words.next(), output),
             Some(b"version") => {
-                output.extend_from_slice(concat!("VERSION tailcore-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes());
+                output.extend_from_slice(
+                    concat!("VERSION tailcore-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes(),
+                );
             }
             Some(b"quit") => self.wants_close = true,
             _ => output.extend_from_slice(b"ERROR\r\n"),

@@ -51,7 +51,7 @@ impl TcpServer {
     /// [`LoadError::Socket`] if the address cannot be bound, [`LoadError::Pin`] if the CPU refuses.
     pub fn start(
         address: SocketAddr,
-        service: impl Service + 'static,
+        service: impl Service + Send + 'static,
         options: ServerOptions,
     ) -> Result<Self, LoadError> {
         let failed = |action| move |source| LoadError::Socket { action, address, source };

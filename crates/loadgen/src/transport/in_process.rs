@@ -9,9 +9,10 @@ use crate::transport::Transport;
 
 /// Calls a [`Service`] with the same bytes that it would get over a socket.
 ///
-/// Arrivals wait in a virtual queue: a request joins it at its intended arrival (plus the
-/// generator's own lateness, if the thread was free but slow to act) and leaves it when the service
-/// is free. So `lateness` is the generator's alone, and sojourn = lateness + queue + service.
+/// Arrivals wait in a virtual queue, which a punctual generator would serve by Lindley's recursion:
+/// a request is ready when it is meant to arrive and its predecessor's service is over. What the
+/// thread starts later than that (because the kernel ran something else) is lateness, carried over
+/// to all requests that it delays, so that sojourn = lateness + queue + service.
 #[derive(Debug)]
 pub struct InProcess<P, S> {
     protocol: P,
@@ -20,13 +21,15 @@ pub struct InProcess<P, S> {
     reply: Vec<u8>,
     /// When the service became free.
     free_ns: u64,
+    /// When it would have become free under a punctual generator; never later than `free_ns`.
+    punctual_free_ns: u64,
 }
 
 impl<P: Protocol, S: Service> InProcess<P, S> {
     /// A service that speaks `protocol`.
     pub fn new(protocol: P, service: S) -> Self {
         let buffer = || Vec::with_capacity(crate::BUFFER_LEN);
-        Self { protocol, service, request: buffer(), reply: buffer(), free_ns: 0 }
+        Self { protocol, service, request: buffer(), reply: buffer(), free_ns: 0, punctual_free_ns: 0 }
     }
 
     fn outcome(&mut self, scheduled: &Scheduled) -> Outcome {
@@ -43,9 +46,8 @@ impl<P: Protocol, S: Service> Transport for InProcess<P, S> {
     #[inline]
     fn submit(&mut self, scheduled: Scheduled, clock: &impl Clock, sink: &mut impl CompletionSink) {
         // A request that waited for the previous one starts when that one ended: no second reading.
-        let start_ns =
-            if scheduled.intended_ns <= self.free_ns { self.free_ns } else { clock.now_ns() };
-        let ready_ns = scheduled.intended_ns.max(self.free_ns);
+        let start_ns = if scheduled.intended_ns <= self.free_ns { self.free_ns } else { clock.now_ns() };
+        let ready_ns = scheduled.intended_ns.max(self.punctual_free_ns);
         let lateness_ns = start_ns.saturating_sub(ready_ns);
 
         self.request.clear();
@@ -55,6 +57,7 @@ impl<P: Protocol, S: Service> Transport for InProcess<P, S> {
         let outcome = self.outcome(&scheduled);
 
         self.free_ns = clock.now_ns();
+        self.punctual_free_ns = ready_ns + self.free_ns.saturating_sub(start_ns);
         sink.complete(Completion {
             intended_ns: scheduled.intended_ns,
             sent_ns: scheduled.intended_ns + lateness_ns,

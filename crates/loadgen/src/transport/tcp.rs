@@ -103,7 +103,7 @@ impl<P: Protocol> Pool<P> {
 
     fn write(&mut self, index: usize, clock: &impl Clock, sink: &mut impl CompletionSink) {
         if let Err(loss) = self.connections[index].write(clock) {
-            self.lose(index, loss, clock.now_ns(), sink);
+            self.lose((index, loss), clock.now_ns(), sink);
         }
     }
 
@@ -111,12 +111,12 @@ impl<P: Protocol> Pool<P> {
         let (ended, result) = self.connections[index].read(&mut self.protocol, clock, sink);
         self.in_flight -= ended;
         if let Err(loss) = result {
-            self.lose(index, loss, clock.now_ns(), sink);
+            self.lose((index, loss), clock.now_ns(), sink);
         }
     }
 
     /// Ends everything that was open on a connection, and the connection.
-    fn lose(&mut self, index: usize, loss: Loss, now_ns: u64, sink: &mut impl CompletionSink) {
+    fn lose(&mut self, (index, loss): (usize, Loss), now_ns: u64, sink: &mut impl CompletionSink) {
         let Some(position) = self.alive.iter().position(|&alive| alive == index) else { return };
         self.alive.remove(position);
         let connection = &mut self.connections[index];

@@ -27,7 +27,7 @@ fn json_has_exactly_these_keys_and_shapes() {
         ],
         "packages": [{"os_index": 0, "cpus": "0-1"}],
         "dies": [],
-        "cores": [{"cpus": "0-1"}],
+        "cores": ["0-1"],
         "numa": {"4": {"cpus": "0-1", "memory_bytes": 1024}},
         "caches": [
             {"level": 1, "kind": "instruction", "size_bytes": 32768, "line_bytes": 64, "cpus": "0-1"},

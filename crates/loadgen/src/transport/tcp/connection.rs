@@ -220,12 +220,7 @@ impl Connection {
     }
 
     /// Ends every open request; returns their number.
-    pub(super) fn end_all(
-        &mut self,
-        outcome: Outcome,
-        now_ns: u64,
-        sink: &mut impl CompletionSink,
-    ) -> usize {
+    pub(super) fn end_all(&mut self, outcome: Outcome, now_ns: u64, sink: &mut impl CompletionSink) -> usize {
         let mut ended = 0;
         while !self.pending.is_empty() {
             ended += self.end_first(outcome, now_ns, sink);
@@ -234,12 +229,7 @@ impl Connection {
     }
 
     /// Ends as timed out what was intended before `deadline_ns`; returns the number.
-    pub(super) fn expire(
-        &mut self,
-        deadline_ns: u64,
-        now_ns: u64,
-        sink: &mut impl CompletionSink,
-    ) -> usize {
+    pub(super) fn expire(&mut self, deadline_ns: u64, now_ns: u64, sink: &mut impl CompletionSink) -> usize {
         let before = self.expired;
         while let Some(oldest) = self.pending.get(self.expired)
             && oldest.intended_ns < deadline_ns

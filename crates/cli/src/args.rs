@@ -1,0 +1,161 @@
+//! What was typed. Nothing here looks at the machine.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use tailcore_loadgen::{ArrivalLaw, KeyLaw, Target};
+use tailcore_topology::PinPolicy;
+
+use crate::units::{parse_count, parse_duration, parse_number, parse_small_count};
+
+/// Offer a load honestly and explain the latency tail.
+#[derive(Debug, Parser)]
+#[command(name = "tailcore", version, about, after_help = AFTER_HELP, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Numbers may be typed as 20k or 1.5M, times as 10s, 500us or 2m.
+Exit status: 0 valid, 1 the run failed, 2 bad usage, 3 the run finished but its verdict is invalid.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show in 20 seconds what tailcore does, on a built-in server
+    Demo(DemoArgs),
+    /// Offer an open-loop load to a server and print its latency tail
+    Run(RunArgs),
+    /// Run a built-in server, to try tools on
+    Serve(ServeArgs),
+    /// Show the machine: packages, cores, caches, NUMA nodes, and which CPUs may be used
+    Topo(TopoArgs),
+    /// Show what this machine can count, and why not the rest
+    Events(EventsArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// Seed of the schedules: the same seed offers the same load
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Folder for the results
+    #[arg(long, value_name = "DIR", default_value = "tailcore-results")]
+    pub(crate) out: PathBuf,
+    /// Factor on all durations, for a quicker look (fewer samples, fewer quantiles)
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_number)]
+    pub(crate) scale: f64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// What to drive: memcached://HOST:PORT
+    pub(crate) target: Target,
+    /// Offered load of all threads together, requests per second
+    #[arg(long, short, value_name = "RPS", default_value = "10k", value_parser = parse_number)]
+    pub(crate) rate: f64,
+    /// Measured time
+    #[arg(long, short, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    pub(crate) duration: Duration,
+    /// Time before the measurement
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    pub(crate) warmup: Duration,
+    /// Connections over all threads
+    #[arg(long, short, value_name = "N", default_value = "16", value_parser = parse_small_count)]
+    pub(crate) connections: u32,
+    /// Load-offering threads, each spinning on a CPU of its own
+    #[arg(long, short, value_name = "N", default_value = "1", value_parser = parse_small_count)]
+    pub(crate) threads: u32,
+    /// Arrival process: poisson or constant
+    #[arg(long, value_name = "LAW", default_value_t = ArrivalLaw::Poisson)]
+    pub(crate) arrivals: ArrivalLaw,
+    /// Number of distinct keys
+    #[arg(long, value_name = "N", default_value = "10k", value_parser = parse_count)]
+    pub(crate) keys: u64,
+    /// Popularity of the keys: zipf:EXPONENT or uniform
+    #[arg(long, value_name = "LAW", default_value_t = KeyLaw::Zipf(0.99))]
+    pub(crate) key_dist: KeyLaw,
+    /// Bytes of each value
+    #[arg(long, value_name = "BYTES", default_value = "100", value_parser = parse_small_count)]
+    pub(crate) value_size: u32,
+    /// Share of reads, 0 to 1; the rest are writes
+    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = parse_number, allow_negative_numbers = true)]
+    pub(crate) get_ratio: f64,
+    /// Seed of the schedule: the same seed offers the same load
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Where the threads run: auto, none, or logical CPUs such as 0,2-3
+    #[arg(long, value_name = "CPUS", default_value_t = PinPolicy::Auto)]
+    pub(crate) pin: PinPolicy,
+    /// Events to count per thread, comma separated (see `tailcore events`), or none
+    #[arg(long, short, value_name = "EVENTS", default_value = "default")]
+    pub(crate) events: String,
+    /// Write the result as JSON ("-": standard output, instead of the table)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the latency distribution in HdrHistogram's percentile format
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hgrm: Option<PathBuf>,
+    /// Store every key before the run, so that reads find them
+    #[arg(long)]
+    pub(crate) preload: bool,
+    /// Time after which an unanswered request counts as timed out
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    pub(crate) timeout: Duration,
+    /// Time after the last arrival in which answers are still awaited
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
+    pub(crate) drain: Duration,
+    /// Most requests in flight before sends wait (which ends the open loop, and is reported)
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_count)]
+    pub(crate) max_in_flight: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:11311")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Logical CPU to pin the server's thread to
+    #[arg(long, value_name = "CPU")]
+    pub(crate) cpu: Option<u32>,
+    /// Freeze for this long at the end of every period, to see what a tool makes of it
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) stall: Option<Duration>,
+    /// Period of the freezes
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    pub(crate) every: Duration,
+    /// Stop by itself after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) lifetime: Option<Duration>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TopoArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read another machine's /sys and /proc below this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct EventsArgs {
+    /// Show only the events whose name contains this
+    pub(crate) pattern: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}

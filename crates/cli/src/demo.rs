@@ -1,0 +1,227 @@
+//! `tailcore demo`: the whole way on a built-in server, in about 20 seconds.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tailcore_harness::RunResult;
+use tailcore_harness::units::format_rps;
+use tailcore_loadgen::memcached::MemcachedText;
+use tailcore_loadgen::protocol::Protocol;
+use tailcore_loadgen::server::kv::KvService;
+use tailcore_loadgen::server::tcp::{ServerOptions, TcpServer};
+use tailcore_loadgen::service::Service;
+use tailcore_loadgen::transport::in_process::InProcess;
+use tailcore_loadgen::workload::{Operation, Request};
+use tailcore_loadgen::{Placement, RunOutcome, RunPlan, Session, Workload, place_threads};
+use tailcore_study::sweep;
+use tailcore_topology::{PinPolicy, Role, Topology};
+
+use crate::args::DemoArgs;
+use crate::exit::{Exit, UsageError};
+use crate::output::{self, OutputFile};
+use crate::progress::{self, Bar};
+use crate::run::{drive_memcached, hgrm_text, store_keys};
+use crate::tables;
+
+/// Offered loads: five over a decade and more, the highest within reach of a small machine.
+const RATES_RPS: [f64; 5] = [2_000.0, 5_000.0, 10_000.0, 20_000.0, 40_000.0];
+/// 5 × 3 s over TCP and 1 × 3 s in process: about 20 s with everything around it.
+const WARMUP: Duration = Duration::from_millis(500);
+const DURATION: Duration = Duration::from_millis(2_500);
+
+/// The parts of the demo that all its runs share.
+struct Stage<'a> {
+    topology: &'a Topology,
+    placement: Placement,
+    seed: u64,
+    scale: f64,
+    stop: &'a AtomicBool,
+    folder: PathBuf,
+}
+
+pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
+    if !(args.scale > 0.0 && args.scale <= 100.0) {
+        return Err(UsageError(format!("--scale {}: use a factor above 0 and up to 100", args.scale)).into());
+    }
+    let folder = make_folder(&args.out)?;
+    let topology = Topology::read()?;
+    let stop = progress::stop_on_signal()?;
+    let placement = place_threads(&topology, &PinPolicy::Auto, &[Role::Server, Role::Client])?;
+    let stage =
+        Stage { topology: &topology, placement, seed: args.seed, scale: args.scale, stop: &stop, folder };
+
+    let server = TcpServer::start(
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        KvService::new(),
+        ServerOptions { cpu: stage.placement.cpus[0], stalls: None },
+    )?;
+    output::print(&stage.introduction(&server))?;
+
+    let plan = stage.plan(RATES_RPS[0]);
+    store_keys(server.address(), &plan, &stop)?;
+    let over_tcp = sweep(&RATES_RPS, &stop, |rate_rps| stage.run_tcp(&server, rate_rps))?;
+    print_runs("Over TCP (loopback)", &over_tcp)?;
+    drop(server);
+
+    let top_rate_rps = RATES_RPS[RATES_RPS.len() - 1];
+    let in_process = sweep(&[top_rate_rps], &stop, |rate_rps| stage.run_in_process(rate_rps))?;
+    print_runs("The same service in process (no network, no server thread)", &in_process)?;
+
+    let all: Vec<&RunOutcome> = over_tcp.iter().chain(&in_process).collect();
+    output::print(&stage.explanation(&over_tcp, &all))?;
+    let worst = all.iter().map(|outcome| Exit::of_run(&outcome.result, &outcome.ending));
+    Ok(worst.fold(Exit::Valid, |worst, exit| if worst == Exit::Valid { exit } else { worst }))
+}
+
+/// A folder of its own for each demo, named by the time in UTC.
+fn make_folder(parent: &Path) -> Result<PathBuf, UsageError> {
+    let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
+    let folder = parent.join(format!("demo-{stamp}"));
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        let place = folder.display();
+        UsageError(format!("cannot create {place}: {error}; choose a writable folder with --out"))
+    })?;
+    Ok(folder)
+}
+
+fn print_runs(title: &str, outcomes: &[RunOutcome]) -> anyhow::Result<()> {
+    if outcomes.is_empty() {
+        return Ok(());
+    }
+    let table = tables::runs(outcomes.iter().map(|outcome| &outcome.result));
+    output::print(&format!("{title}\n{table}\n"))
+}
+
+impl Stage<'_> {
+    fn plan(&self, rate_rps: f64) -> RunPlan {
+        RunPlan {
+            rate_rps,
+            warmup: WARMUP.mul_f64(self.scale),
+            duration: DURATION.mul_f64(self.scale),
+            preload: true,
+            seed: self.seed,
+            ..RunPlan::default()
+        }
+    }
+
+    fn introduction(&self, server: &TcpServer) -> String {
+        let Workload { keys, key_law, value_len, get_ratio } = Workload::default();
+        let plan = self.plan(RATES_RPS[0]);
+        let place = |index: usize| match self.placement.cpus[index] {
+            Some(cpu) => format!("pinned to CPU {cpu}"),
+            None => "not pinned".to_owned(),
+        };
+        format!(
+            "An open-loop Poisson load on a built-in key-value server, at five rising rates.\n\n\
+             \x20 server   memcached text protocol on {}, one thread, {}\n\
+             \x20 client   one thread, {}, {} connections\n\
+             \x20 content  {keys} keys ({key_law}), {:.0} % reads of {value_len} bytes, seed {}\n\n",
+            server.address(),
+            place(0),
+            place(1),
+            plan.connections,
+            get_ratio * 100.0,
+            self.seed,
+        )
+    }
+
+    fn run_tcp(&self, server: &TcpServer, rate_rps: f64) -> anyhow::Result<RunOutcome> {
+        let plan = self.plan(rate_rps);
+        let target = format!("memcached://{} (built in)", server.address());
+        let outcome = self.watch(&plan, &target, |session| {
+            session.observed = vec![server.thread_id().clone()];
+            session.connections = plan.connections;
+            drive_memcached(session, server.address())
+        })?;
+        self.save("tcp", &outcome)?;
+        Ok(outcome)
+    }
+
+    fn run_in_process(&self, rate_rps: f64) -> anyhow::Result<RunOutcome> {
+        let plan = self.plan(rate_rps);
+        let outcome = self.watch(&plan, "in-process key-value service (built in)", |session| {
+            tailcore_loadgen::run(session, |_| {
+                let protocol = MemcachedText::new(plan.workload.value_len);
+                Ok(InProcess::new(protocol.clone(), filled_store(&plan.workload, protocol)))
+            })
+        })?;
+        self.save("in-process", &outcome)?;
+        Ok(outcome)
+    }
+
+    /// Runs with a progress bar, placed as the stage says.
+    fn watch(
+        &self,
+        plan: &RunPlan,
+        target: &str,
+        drive: impl FnOnce(&mut Session<'_>) -> Result<RunOutcome, tailcore_loadgen::LoadError>,
+    ) -> anyhow::Result<RunOutcome> {
+        let bar =
+            Bar::new(format!("{} · {}", format_rps(plan.rate_rps), target.split(' ').next().unwrap_or("")));
+        let mut show = |progress| bar.show(progress);
+        let mut session = Session::new(target, plan, self.topology);
+        session.placement = Some(Placement {
+            cpus: self.placement.cpus[1..].to_vec(),
+            problem: self.placement.problem.clone(),
+        });
+        session.stop = self.stop;
+        session.progress = &mut show;
+        let outcome = drive(&mut session);
+        bar.finish();
+        Ok(outcome?)
+    }
+
+    /// Writes a run's JSON and `.hgrm` as soon as it is over.
+    fn save(&self, deployment: &str, outcome: &RunOutcome) -> anyhow::Result<()> {
+        let name = format!("{deployment}-{:.0}rps", outcome.result.offered_rps);
+        let file = |extension| OutputFile::prepare(&self.folder.join(format!("{name}.{extension}")));
+        file("json")?.write(output::pretty_json(&outcome.result)?.as_bytes())?;
+        file("hgrm")?.write(hgrm_text(&outcome.sojourn)?.as_bytes())
+    }
+
+    fn explanation(&self, over_tcp: &[RunOutcome], all: &[&RunOutcome]) -> String {
+        let mut text = String::new();
+        if let Some(last) = over_tcp.last() {
+            let result: &RunResult = &last.result;
+            text.push_str(&format!(
+                "Threads of the run at {} over TCP, over its measured phase:\n",
+                format_rps(result.offered_rps)
+            ));
+            text.push_str(&tables::threads(&result.threads));
+        }
+        let judged = all.iter().filter(|outcome| !outcome.result.verdict.valid);
+        for outcome in judged {
+            let rate = format_rps(outcome.result.offered_rps);
+            text.push_str(&format!(
+                "\nThe run at {rate} is not valid:\n{}",
+                tables::reasons(&outcome.result)
+            ));
+        }
+        text.push_str(&format!(
+            "\nHow to read it: latency counts from the instant at which a request was meant to arrive,\n\
+             so a stall of the server is charged to every request that it kept waiting. `lateness` is\n\
+             the generator's own delay, and the verdict says whether it could have made the tail.\n\
+             \"–\": too few requests for this quantile; \"≥\": some never ended, so this is a lower bound.\n\n\
+             Results (JSON and .hgrm per run): {}\n\
+             Next: tailcore run memcached://HOST:PORT --rate 20k --preload\n",
+            self.folder.display()
+        ));
+        text
+    }
+}
+
+/// A store that holds every key of the workload, as [`store_keys`] does over the network.
+fn filled_store(workload: &Workload, mut protocol: MemcachedText) -> KvService {
+    let mut service = KvService::new();
+    let (mut request, mut reply) = (Vec::new(), Vec::new());
+    for key in 0..workload.keys {
+        request.clear();
+        reply.clear();
+        protocol
+            .encode(&Request { operation: Operation::Set, key, value_len: workload.value_len }, &mut request);
+        service.handle(&request, &mut reply);
+    }
+    service
+}

@@ -1,0 +1,185 @@
+//! Results as tables for people.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use tailcore_harness::latency::Quantile;
+use tailcore_harness::units::{format_ns, format_rps};
+use tailcore_harness::{LatencySummary, RunResult, ThreadReport};
+use tailcore_pmu::Outcome;
+
+/// Width of running text.
+const TEXT_WIDTH: usize = 96;
+
+/// A table without lines.
+pub(crate) fn plain(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(header.iter().copied());
+    table
+}
+
+/// A table whose columns after the first are numbers.
+fn numeric(header: &[&str]) -> Table {
+    let mut table = plain(header);
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// One line per run: what was offered, what came back, the tail, and what to think of it.
+pub(crate) fn runs<'a>(results: impl IntoIterator<Item = &'a RunResult>) -> String {
+    let mut table =
+        numeric(&["offered", "achieved", "p50", "p90", "p99", "p99.9", "max", "lateness p99", "verdict"]);
+    for result in results {
+        let sojourn = &result.latency_ns.sojourn;
+        table.add_row([
+            format_rps(result.offered_rps),
+            format_rps(result.achieved_rps),
+            quantile_text(sojourn, "0.5"),
+            quantile_text(sojourn, "0.9"),
+            quantile_text(sojourn, "0.99"),
+            quantile_text(sojourn, "0.999"),
+            sojourn.max.map_or_else(|| "–".to_owned(), format_ns),
+            quantile_text(&result.latency_ns.lateness, "0.99"),
+            result.verdict.label(),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+/// A quantile in a cell: `–` where samples are too few, `≥` where it is a lower bound.
+pub(crate) fn quantile_text(summary: &LatencySummary, name: &str) -> String {
+    match summary.quantile(name) {
+        Some(Quantile::Known(ns)) => format_ns(ns),
+        Some(Quantile::AtLeast(ns)) => format!("≥{}", format_ns(ns)),
+        Some(Quantile::TooFew { .. }) | None => "–".to_owned(),
+    }
+}
+
+/// The reasons of a verdict, one bullet each; empty if there are none.
+pub(crate) fn reasons(result: &RunResult) -> String {
+    let bullets = result.verdict.reasons.iter().map(|reason| bullet(&reason.message));
+    bullets.collect()
+}
+
+/// The threads of a run: placement, counts, and for each missing count the reason, once.
+pub(crate) fn threads(threads: &[ThreadReport]) -> String {
+    let mut header = vec!["event".to_owned()];
+    header.extend(threads.iter().map(|thread| match thread.cpu {
+        Some(cpu) => format!("{} (CPU {cpu})", thread.role),
+        None => format!("{} (any CPU)", thread.role),
+    }));
+    let mut table = numeric(&header.iter().map(String::as_str).collect::<Vec<_>>());
+    if let Some(column) = table.column_mut(0) {
+        column.set_cell_alignment(CellAlignment::Left);
+    }
+    let mut absent: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut is_counted = false;
+    let events = threads.first().map_or(0, |thread| thread.counters.len());
+    for index in 0..events {
+        let readings: Vec<_> = threads.iter().filter_map(|thread| thread.counters.get(index)).collect();
+        let Some(first) = readings.first() else { continue };
+        if let Some(reason) = readings.iter().find_map(|reading| absence(&reading.outcome)) {
+            absent.entry(reason).or_default().push(&first.event);
+            continue;
+        }
+        is_counted = true;
+        let mut row = vec![first.event.clone()];
+        row.extend(readings.iter().map(|reading| count(&first.event, &reading.outcome)));
+        table.add_row(row);
+    }
+    let mut text = if is_counted { format!("{table}\n") } else { String::new() };
+    text.push_str(&absences(&absent));
+    text
+}
+
+/// Why a count is missing altogether.
+fn absence(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Unsupported { reason } => Some(format!("unsupported: {reason}")),
+        Outcome::Forbidden { reason } => Some(format!("forbidden: {reason}")),
+        _ => None,
+    }
+}
+
+fn count(event: &str, outcome: &Outcome) -> String {
+    let number = |count: u64| if event.ends_with("-clock") { format_ns(count) } else { grouped(count) };
+    match outcome {
+        Outcome::Counted { count } => number(*count),
+        Outcome::Scaled { count, running } => format!("~{} ({:.0} %)", number(*count), running * 100.0),
+        _ => "not scheduled".to_owned(),
+    }
+}
+
+/// A count with its thousands apart: `1,234,567`.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Events without a count, gathered by reason.
+pub(crate) fn absences(absent: &BTreeMap<String, Vec<&str>>) -> String {
+    let mut text = String::new();
+    for (reason, events) in absent {
+        text.push_str(&wrapped(&format!("not counted: {}", events.join(", ")), "  "));
+        text.push_str(&wrapped(reason, "      "));
+    }
+    text
+}
+
+fn bullet(message: &str) -> String {
+    let mut text = wrapped(message, "    ");
+    text.replace_range(2..3, "-");
+    text
+}
+
+/// Breaks text at spaces; every line begins with `indent`.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = String::new();
+    let mut line = indent.to_owned();
+    for word in text.split(' ') {
+        if line.trim_start().is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() > TEXT_WIDTH {
+            lines.push_str(&line);
+            lines.push('\n');
+            line = format!("{indent}{word}");
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.push_str(&line);
+    lines.push('\n');
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_their_thousands_apart() {
+        let table = [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")];
+        for (count, text) in table {
+            assert_eq!(grouped(count), text);
+        }
+    }
+
+    #[test]
+    fn text_is_broken_at_spaces_and_indented() {
+        let text = wrapped(&"word ".repeat(40), "    ");
+        assert!(text.lines().count() > 1);
+        assert!(text.lines().all(|line| line.starts_with("    ") && line.chars().count() <= TEXT_WIDTH));
+        assert!(bullet("short").starts_with("  - short"), "{}", bullet("short"));
+    }
+}
