@@ -10,7 +10,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use tailcore_harness::{Clock, Ending, Idle, MonotonicClock, Phases};
 use tailcore_loadgen::engine::{Engine, EngineLimits, EngineReport};
 use tailcore_loadgen::null::{NullProtocol, NullService};
@@ -25,7 +25,7 @@ const RATE_RPS: f64 = 1e8;
 fn in_process(criterion: &mut Criterion) {
     let clock = MonotonicClock::start(Idle::Spin);
     let mut group = criterion.benchmark_group("in_process");
-    group.throughput(Throughput::Elements(REQUESTS)).sample_size(20);
+    group.throughput(Throughput::Elements(REQUESTS)).sample_size(20).sampling_mode(SamplingMode::Flat);
     for (name, key_law) in [("zipf", Workload::default().key_law), ("uniform", KeyLaw::Uniform)] {
         let workload = Workload { key_law, ..Workload::default() };
         group.bench_function(name, |b| {

@@ -203,7 +203,8 @@ impl Stage<'_> {
             "\nHow to read it: latency counts from the instant at which a request was meant to arrive,\n\
              so a stall of the server is charged to every request that it kept waiting. `lateness` is\n\
              the generator's own delay, and the verdict says whether it could have made the tail.\n\
-             \"–\": too few requests for this quantile; \"≥\": some never ended, so this is a lower bound.\n\n\
+             \"–\": too few requests for this quantile. \"*\": a tenth of it or more is the generator's own\n\
+             lateness, so it is not the service's. \"≥\": some requests never ended: a lower bound.\n\n\
              Results (JSON and .hgrm per run): {}\n\
              Next: tailcore run memcached://HOST:PORT --rate 20k --preload\n",
             self.folder.display()

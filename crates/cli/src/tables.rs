@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use tailcore_harness::latency::Quantile;
 use tailcore_harness::units::{format_ns, format_rps};
-use tailcore_harness::{LatencySummary, RunResult, ThreadReport};
+use tailcore_harness::verdict::is_generators_doing;
+use tailcore_harness::{Latencies, LatencySummary, RunResult, ThreadReport};
 use tailcore_pmu::Outcome;
 
 /// Width of running text.
@@ -37,16 +38,22 @@ pub(crate) fn runs<'a>(results: impl IntoIterator<Item = &'a RunResult>) -> Stri
         table.add_row([
             format_rps(result.offered_rps),
             format_rps(result.achieved_rps),
-            quantile_text(sojourn, "0.5"),
-            quantile_text(sojourn, "0.9"),
-            quantile_text(sojourn, "0.99"),
-            quantile_text(sojourn, "0.999"),
+            sojourn_text(&result.latency_ns, "0.5"),
+            sojourn_text(&result.latency_ns, "0.9"),
+            sojourn_text(&result.latency_ns, "0.99"),
+            sojourn_text(&result.latency_ns, "0.999"),
             sojourn.max.map_or_else(|| "–".to_owned(), format_ns),
             quantile_text(&result.latency_ns.lateness, "0.99"),
             result.verdict.label(),
         ]);
     }
     format!("{table}\n")
+}
+
+/// A sojourn quantile in a cell, with `*` where too much of it is the generator's own lateness.
+fn sojourn_text(latencies: &Latencies, name: &str) -> String {
+    let mark = if is_generators_doing(latencies, name) { "*" } else { "" };
+    format!("{}{mark}", quantile_text(&latencies.sojourn, name))
 }
 
 /// A quantile in a cell: `–` where samples are too few, `≥` where it is a lower bound.

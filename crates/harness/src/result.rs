@@ -65,6 +65,17 @@ pub struct Latencies {
     pub lateness: LatencySummary,
 }
 
+impl Latencies {
+    /// How much lower a sojourn quantile (`"0.99"`) would be if its requests had been sent on time:
+    /// its distance to the same quantile of `since_send`, in nanoseconds.
+    ///
+    /// `None` where a quantile is unknown or only bounded.
+    pub fn lateness_in_ns(&self, quantile: &str) -> Option<u64> {
+        let known = |summary: &LatencySummary| summary.quantiles.get(quantile).copied().flatten();
+        Some(known(&self.sojourn)?.saturating_sub(known(&self.since_send)?))
+    }
+}
+
 /// One interval of the measured phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalReport {

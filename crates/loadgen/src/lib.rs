@@ -69,3 +69,16 @@ pub use workload::{KeyLaw, Workload};
 
 /// Initial size of every socket buffer of ours, in bytes: room for a batch of requests or replies.
 pub(crate) const BUFFER_LEN: usize = 64 * 1_024;
+
+/// A full buffer whose pages have all been written to, so that its first use takes no page fault.
+pub(crate) fn touched_buffer() -> Vec<u8> {
+    // Not zeros: those would be promised by the allocator and only delivered by a fault.
+    vec![b'\n'; BUFFER_LEN]
+}
+
+/// An empty buffer with room for [`BUFFER_LEN`] bytes, its pages written to.
+pub(crate) fn empty_buffer() -> Vec<u8> {
+    let mut buffer = touched_buffer();
+    buffer.clear();
+    buffer
+}

@@ -12,7 +12,6 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use tailcore_harness::ThreadId;
 use tailcore_harness::phases::as_ns;
 
-use crate::BUFFER_LEN;
 use crate::error::LoadError;
 use crate::service::Service;
 use crate::stall::StallScript;
@@ -196,9 +195,9 @@ impl Peer {
     fn new(stream: TcpStream) -> Self {
         Self {
             stream,
-            inbox: vec![0; BUFFER_LEN],
+            inbox: crate::touched_buffer(),
             received: 0,
-            outbox: Vec::with_capacity(BUFFER_LEN),
+            outbox: crate::empty_buffer(),
             written: 0,
             is_leaving: false,
         }

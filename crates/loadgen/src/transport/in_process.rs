@@ -28,8 +28,14 @@ pub struct InProcess<P, S> {
 impl<P: Protocol, S: Service> InProcess<P, S> {
     /// A service that speaks `protocol`.
     pub fn new(protocol: P, service: S) -> Self {
-        let buffer = || Vec::with_capacity(crate::BUFFER_LEN);
-        Self { protocol, service, request: buffer(), reply: buffer(), free_ns: 0, punctual_free_ns: 0 }
+        Self {
+            protocol,
+            service,
+            request: crate::empty_buffer(),
+            reply: crate::empty_buffer(),
+            free_ns: 0,
+            punctual_free_ns: 0,
+        }
     }
 
     fn outcome(&mut self, scheduled: &Scheduled) -> Outcome {

@@ -7,7 +7,6 @@ use std::net::{Shutdown, SocketAddr};
 use mio::net::TcpStream;
 use tailcore_harness::{Clock, Completion, CompletionSink, FailCause, Outcome};
 
-use crate::BUFFER_LEN;
 use crate::protocol::{Decoded, Protocol};
 use crate::schedule::Scheduled;
 use crate::workload::Request;
@@ -81,9 +80,9 @@ impl Connection {
     pub(super) fn new(stream: TcpStream) -> Self {
         Self {
             stream,
-            outbox: Vec::with_capacity(BUFFER_LEN),
+            outbox: crate::empty_buffer(),
             written: 0,
-            inbox: vec![0; BUFFER_LEN],
+            inbox: crate::touched_buffer(),
             consumed: 0,
             received: 0,
             pending: VecDeque::with_capacity(PENDING_CAPACITY),
