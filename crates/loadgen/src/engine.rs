@@ -60,7 +60,8 @@ pub struct Engine<'a, C, T> {
 impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
     /// A worker ready to run. All its memory is allocated here.
     ///
-    /// Setting `stop` ends the run early; what was measured until then is kept.
+    /// Setting `stop` ends the run early; what was measured until then is kept. The engine sets it
+    /// itself when its target is lost, so that workers that share it end together.
     pub fn new(
         clock: &'a C,
         schedule: Schedule,
@@ -87,6 +88,7 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
         let phases = match ending {
             Ending::Completed => self.limits.phases,
             Ending::Interrupted | Ending::TargetLost(_) => {
+                self.stop.store(true, Ordering::Relaxed);
                 // What was due by now was scheduled, sent or not; what was still to come was not.
                 self.schedule.cut_at(now_ns);
                 self.limits.phases.cut_at(now_ns)

@@ -67,8 +67,9 @@ pub use session::{Placement, Progress, Session, place_threads};
 pub use target::Target;
 pub use workload::{KeyLaw, Workload};
 
-/// Initial size of every socket buffer of ours, in bytes: room for a batch of requests or replies.
-pub(crate) const BUFFER_LEN: usize = 64 * 1_024;
+/// Initial size of every socket buffer of ours, in bytes: room for a batch of requests or replies,
+/// yet no burden with ten thousand connections. Buffers grow where a value does not fit.
+pub(crate) const BUFFER_LEN: usize = 16 * 1_024;
 
 /// A full buffer whose pages have all been written to, so that its first use takes no page fault.
 pub(crate) fn touched_buffer() -> Vec<u8> {

@@ -65,11 +65,11 @@ pub fn run<T: Transport>(
     Ok(assemble(session, &placement, (reports, watched, overhead)))
 }
 
-/// A thread that spins needs a CPU to itself; where there are too few, it must give way.
+/// Spinning threads on every usable CPU would leave none to a server on this machine: then they
+/// must give way.
 fn idle_for(session: &Session<'_>) -> Idle {
-    let threads = session.plan.threads as usize + session.observed.len();
     let usable = thread::available_parallelism().map_or(1, usize::from);
-    if threads > usable { Idle::Yield } else { Idle::Spin }
+    if session.plan.threads as usize >= usable { Idle::Yield } else { Idle::Spin }
 }
 
 type Watched = (Vec<ThreadReport>, Vec<CounterSample>);
@@ -86,7 +86,7 @@ impl Crew<'_, '_> {
         self,
         connect: &(impl Fn(u32) -> Result<T, LoadError> + Sync),
     ) -> Result<(Vec<EngineReport>, Watched), LoadError> {
-        // Apart from the session's: a worker that loses its target ends the others' runs as well.
+        // Apart from the session's: a worker that loses its target sets it to end the others' runs.
         let stop = AtomicBool::new(false);
         let (ready, is_ready) = mpsc::channel();
         thread::scope(|scope| {
@@ -254,7 +254,7 @@ impl Merged {
             merged.recorder.merge(&report.recorder);
             merged.hash.combine(report.schedule_hash);
             merged.time_at_cap_ns += report.time_at_cap_ns;
-            merged.phases.end_ns = merged.phases.end_ns.min(report.phases.end_ns);
+            merged.phases.end_ns = merged.phases.end_ns.max(report.phases.end_ns);
             // A lost target explains more than the interruption that it caused elsewhere.
             if merged.ending == Ending::Completed || matches!(report.ending, Ending::TargetLost(_)) {
                 merged.ending = report.ending;

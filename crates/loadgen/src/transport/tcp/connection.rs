@@ -13,7 +13,7 @@ use crate::workload::Request;
 
 /// Open requests that a connection holds without allocating: more only while the service falls
 /// behind, when an allocation is the least of the delays.
-const PENDING_CAPACITY: usize = 1_024;
+const PENDING_CAPACITY: usize = 64;
 /// Bytes of a foreign reply that are quoted in a message.
 const QUOTE_LEN: usize = 40;
 
