@@ -80,7 +80,7 @@ impl Recorder {
         &self.censored_sojourn
     }
 
-    /// What censored requests had waited since their send.
+    /// What censored requests had waited since their send; those never sent are not in it.
     pub fn censored_since_send(&self) -> &LatencyHistogram {
         &self.censored_since_send
     }
@@ -116,7 +116,10 @@ impl CompletionSink for Recorder {
             self.since_send.record(completion.since_send_ns());
         } else if completion.outcome.is_censored() {
             self.censored_sojourn.record(completion.sojourn_ns());
-            self.censored_since_send.record(completion.since_send_ns());
+            // A request that was never sent has waited, but not since any send.
+            if completion.sent_ns < completion.ended_ns {
+                self.censored_since_send.record(completion.since_send_ns());
+            }
         }
     }
 }

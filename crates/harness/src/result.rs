@@ -44,6 +44,8 @@ pub struct RunResult {
     pub latency_ns: Latencies,
     /// Time at the limit of requests in flight, summed over threads, in nanoseconds.
     pub time_at_cap_ns: u64,
+    /// Connections that broke during the run.
+    pub connections_lost: u32,
     /// The threads, their placement and their counters over the measured phase.
     pub threads: Vec<ThreadReport>,
     /// The measured phase in intervals.

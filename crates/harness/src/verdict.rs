@@ -84,6 +84,8 @@ pub enum ReasonCode {
     Timeouts,
     /// Requests were open at the drain limit.
     Unfinished,
+    /// Some connections broke; the others carried the load.
+    ConnectionsLost,
     /// Sends waited for the limit of requests in flight: not an open loop.
     Capped,
     /// A quantile has too few observations.
@@ -128,6 +130,8 @@ pub struct Evidence<'a> {
     pub timeline: &'a [IntervalView],
     /// Time at the limit of requests in flight, summed over threads, in nanoseconds.
     pub time_at_cap_ns: u64,
+    /// Connections that broke during the run, of all.
+    pub connections: (u32, u32),
     /// The threads and their counters.
     pub threads: &'a [ThreadReport],
     /// Why threads could not be placed as asked.
@@ -222,6 +226,14 @@ fn judge_accounting(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
     push(ReasonCode::Failures, tally.failed(), "failed: the tally names the causes");
     push(ReasonCode::Timeouts, tally.timed_out, "were not answered within the time limit");
     push(ReasonCode::Unfinished, tally.unfinished, "were still open at the drain limit");
+    if let (lost @ 1.., all) = evidence.connections {
+        reasons.push(note(
+            ReasonCode::ConnectionsLost,
+            format!(
+                "{lost} of {all} connections broke during the run; the others carried the load from then on"
+            ),
+        ));
+    }
     if tally.misses > 0 {
         reasons.push(note(
             ReasonCode::Misses,
@@ -255,11 +267,11 @@ fn judge_generator(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
             .map(|(name, q)| {
                 let late = latencies.lateness_in_ns(name).map_or_else(String::new, format_ns);
                 let whole = latencies.sojourn.value_or_bound_ns(name).map_or_else(String::new, format_ns);
-                format!("{late} of the {whole} at p{}", percent(*q))
+                format!("p{} by {late} of its {whole}", percent(*q))
             })
             .collect();
         let message = format!(
-            "the generator sent late, which makes {}: do not read these as the service's; give the generator CPUs of its own, lower the rate or add threads",
+            "the generator sent late; sending on time would have lowered {}: do not read these as the service's; give the generator CPUs of its own, lower the rate or add threads",
             named.join(", ")
         );
         let is_invalid = affected.iter().any(|&(name, _)| name == DECISIVE_QUANTILE);

@@ -41,6 +41,8 @@ pub struct EngineReport {
     pub phases: Phases,
     /// Time in which a due send waited for the limit of open requests, in nanoseconds.
     pub time_at_cap_ns: u64,
+    /// Connections that broke during the run.
+    pub connections_lost: u32,
 }
 
 /// One worker: a schedule, a way to the service, and a recorder.
@@ -106,6 +108,7 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
             ending,
             phases,
             time_at_cap_ns: self.time_at_cap_ns,
+            connections_lost: self.transport.connections_lost(),
         }
     }
 
@@ -117,9 +120,9 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
             if now_ns >= self.next_expire_ns {
                 self.expire(now_ns);
             }
-            if self.transport.in_flight() > 0 {
-                self.transport.poll(self.clock, &mut self.recorder);
-            }
+            // Also with nothing in flight: a peer that closes, or talks without being asked, is noticed
+            // before the next request is sent to it.
+            self.transport.poll(self.clock, &mut self.recorder);
             if let Some(what) = self.transport.lost() {
                 return Ending::TargetLost(what.to_owned());
             }
@@ -185,7 +188,7 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
         };
         let until_ns = until_ns.min(drain_end_ns).min(self.next_expire_ns);
         self.clock.relax_until(until_ns);
-        if self.transport.in_flight() == 0 || until_ns.saturating_sub(now_ns) <= GUARD_NS {
+        if until_ns.saturating_sub(now_ns) <= GUARD_NS {
             while self.clock.now_ns() < until_ns && !self.stop.load(Ordering::Relaxed) {
                 self.clock.relax_until(until_ns);
             }

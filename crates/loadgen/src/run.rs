@@ -173,6 +173,7 @@ fn assemble(
         latencies: &latencies,
         timeline: &views,
         time_at_cap_ns: merged.time_at_cap_ns,
+        connections: (merged.connections_lost, session.connections),
         threads: &threads,
         pin_problem: placement.problem.as_deref(),
         debug_build: cfg!(debug_assertions),
@@ -209,6 +210,7 @@ fn assemble(
         warmup_tally: recorder.warmup().clone(),
         latency_ns: latencies,
         time_at_cap_ns: merged.time_at_cap_ns,
+        connections_lost: merged.connections_lost,
         threads,
         timeline,
         overhead,
@@ -233,15 +235,21 @@ struct Merged {
     ending: Ending,
     phases: Phases,
     time_at_cap_ns: u64,
+    connections_lost: u32,
 }
 
 impl Merged {
     fn new(reports: Vec<EngineReport>, planned: Phases) -> Self {
         let mut reports = reports.into_iter();
         let Some(first) = reports.next() else {
-            let recorder = Recorder::new(planned);
-            let hash = ScheduleHash::default();
-            return Self { recorder, hash, ending: Ending::Completed, phases: planned, time_at_cap_ns: 0 };
+            return Self {
+                recorder: Recorder::new(planned),
+                hash: ScheduleHash::default(),
+                ending: Ending::Completed,
+                phases: planned,
+                time_at_cap_ns: 0,
+                connections_lost: 0,
+            };
         };
         let mut merged = Self {
             recorder: first.recorder,
@@ -249,11 +257,13 @@ impl Merged {
             ending: first.ending,
             phases: first.phases,
             time_at_cap_ns: first.time_at_cap_ns,
+            connections_lost: first.connections_lost,
         };
         for report in reports {
             merged.recorder.merge(&report.recorder);
             merged.hash.combine(report.schedule_hash);
             merged.time_at_cap_ns += report.time_at_cap_ns;
+            merged.connections_lost += report.connections_lost;
             merged.phases.end_ns = merged.phases.end_ns.max(report.phases.end_ns);
             // A lost target explains more than the interruption that it caused elsewhere.
             if merged.ending == Ending::Completed || matches!(report.ending, Ending::TargetLost(_)) {

@@ -12,6 +12,7 @@ struct Case {
     latencies: Latencies,
     timeline: Vec<IntervalView>,
     time_at_cap_ns: u64,
+    connections_lost: u32,
     threads: Vec<ThreadReport>,
     pin_problem: Option<String>,
     debug_build: bool,
@@ -32,6 +33,7 @@ impl Case {
             },
             timeline: (0..10).map(|i| interval(i, 20_000, 20_000, 2)).collect(),
             time_at_cap_ns: 0,
+            connections_lost: 0,
             threads: Vec::new(),
             pin_problem: None,
             debug_build: false,
@@ -47,6 +49,7 @@ impl Case {
             latencies: &self.latencies,
             timeline: &self.timeline,
             time_at_cap_ns: self.time_at_cap_ns,
+            connections: (self.connections_lost, 4),
             threads: &self.threads,
             pin_problem: self.pin_problem.as_deref(),
             debug_build: self.debug_build,
@@ -119,11 +122,11 @@ fn lateness_is_held_against_the_quantiles_that_it_made() {
     let late = |late, late_ns| Case { latencies: partly_late(late, late_ns), ..Case::sound() };
     // 2 % of the requests were 20 µs late: a sixth of p99 is the generator's.
     let verdict = late(4_000, 20_000).expect(ReasonCode::GeneratorLate, Severity::Invalid);
-    assert!(verdict.reasons[0].message.contains("20.0 µs of the 120 µs at p99"), "{verdict:?}");
+    assert!(verdict.reasons[0].message.contains("p99 by 20.0 µs of its 120 µs"), "{verdict:?}");
     // 0.2 % of them: p99 stands, p99.9 is named.
     let verdict = late(400, 20_000).expect(ReasonCode::GeneratorLate, Severity::Note);
-    assert!(verdict.reasons[0].message.contains("at p99.9, "), "{verdict:?}");
-    assert!(!verdict.reasons[0].message.contains("at p99 "), "{verdict:?}");
+    assert!(verdict.reasons[0].message.contains("lowered p99.9 by"), "{verdict:?}");
+    assert!(!verdict.reasons[0].message.contains("p99 by"), "{verdict:?}");
     // Less than a tenth of the tail is tolerated; lateness of requests below the tail as well.
     assert!(late(4_000, 9_000).judge().valid);
     assert!(late(4_000, 9_000).judge().reasons.is_empty());
@@ -219,6 +222,9 @@ fn surroundings_that_limit_the_numbers_are_noted() {
     };
     let thread = ThreadReport { role: "client".to_owned(), cpu: None, counters: vec![scaled] };
     Case { threads: vec![thread], ..Case::sound() }.expect(ReasonCode::Multiplexed, Severity::Note);
+    let verdict =
+        Case { connections_lost: 3, ..Case::sound() }.expect(ReasonCode::ConnectionsLost, Severity::Note);
+    assert!(verdict.reasons[0].message.starts_with("3 of 4 connections"), "{verdict:?}");
     let mut misses = Case::sound();
     misses.tally.misses = 5;
     misses.expect(ReasonCode::Misses, Severity::Note);

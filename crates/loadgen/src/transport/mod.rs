@@ -37,6 +37,11 @@ pub trait Transport {
         None
     }
 
+    /// Connections that broke so far; the others carry the load.
+    fn connections_lost(&self) -> u32 {
+        0
+    }
+
     /// Why no request can be sent any more; `None` while at least one connection lives.
     fn lost(&self) -> Option<&str> {
         None

@@ -193,6 +193,10 @@ impl<P: Protocol> Transport for Tcp<P> {
         self.pool.in_flight
     }
 
+    fn connections_lost(&self) -> u32 {
+        (self.pool.connections.len() - self.pool.alive.len()) as u32
+    }
+
     #[inline]
     fn lost(&self) -> Option<&str> {
         self.pool.lost.as_deref()
