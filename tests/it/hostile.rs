@@ -115,9 +115,9 @@ fn lost_target(outcome: &RunOutcome) -> &str {
 fn a_peer_that_closes_at_once_is_a_lost_target() {
     let outcome = drive_peer(&reads(200.0, Duration::from_secs(20)), |_, stream| drop(stream));
     let (what, tally) = (lost_target(&outcome), &outcome.result.tally);
-    assert!(what.contains("all of its connections"), "{what}");
-    assert_eq!(tally.ok, 0);
-    assert!(tally.failed_by(FailCause::ConnectionLost) > 0, "{tally:?}");
+    assert!(what.contains("all 4 connections"), "{what}");
+    // Usually noticed before anything is sent, at the latest by what is sent.
+    assert_eq!((tally.ok, tally.failed()), (0, tally.scheduled), "{tally:?}");
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_target_lost_in_the_warm_up_leaves_nothing_measured_and_says_so() {
     let result = &outcome.result;
     lost_target(&outcome);
     assert_eq!((result.measured_ns, result.tally.scheduled, result.achieved_rps), (0, 0, 0.0));
-    assert!(result.warmup_tally.failed_by(FailCause::ConnectionLost) > 0, "{:?}", result.warmup_tally);
+    assert_eq!(result.warmup_tally.failed(), result.warmup_tally.scheduled, "{:?}", result.warmup_tally);
     assert!(result.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::NothingMeasured));
 }
 

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use tailcore_loadgen::{ArrivalLaw, KeyLaw, Target};
 use tailcore_topology::PinPolicy;
 
-use crate::units::{parse_count, parse_duration, parse_number, parse_small_count};
+use crate::units::{parse_address, parse_count, parse_duration, parse_number, parse_seed, parse_small_count};
 
 /// Offer a load honestly and explain the latency tail.
 #[derive(Debug, Parser)]
@@ -36,9 +36,10 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct DemoArgs {
     /// Seed of the schedules: the same seed offers the same load
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = parse_seed)]
     pub(crate) seed: u64,
     /// Folder for the results
     #[arg(long, value_name = "DIR", default_value = "tailcore-results")]
@@ -49,6 +50,8 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Debug, clap::Args)]
+// So that `--rate -5` is refused for being negative, not taken for an unknown option.
+#[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
     /// What to drive: memcached://HOST:PORT
     pub(crate) target: Target,
@@ -80,10 +83,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "BYTES", default_value = "100", value_parser = parse_small_count)]
     pub(crate) value_size: u32,
     /// Share of reads, 0 to 1; the rest are writes
-    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = parse_number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = parse_number)]
     pub(crate) get_ratio: f64,
     /// Seed of the schedule: the same seed offers the same load
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = parse_seed)]
     pub(crate) seed: u64,
     /// Where the threads run: auto, none, or logical CPUs such as 0,2-3
     #[arg(long, value_name = "CPUS", default_value_t = PinPolicy::Auto)]
@@ -91,10 +94,10 @@ pub(crate) struct RunArgs {
     /// Events to count per thread, comma separated (see `tailcore events`), or none
     #[arg(long, short, value_name = "EVENTS", default_value = "default")]
     pub(crate) events: String,
-    /// Write the result as JSON ("-": standard output, instead of the table)
+    /// Write the result as JSON ("-": to standard output, instead of the table)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write the latency distribution in HdrHistogram's percentile format
+    /// Write the latency distribution in HdrHistogram's percentile format ("-": likewise)
     #[arg(long, value_name = "FILE")]
     pub(crate) hgrm: Option<PathBuf>,
     /// Store every key before the run, so that reads find them
@@ -114,7 +117,7 @@ pub(crate) struct RunArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:11311")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:11311", value_parser = parse_address)]
     pub(crate) listen: std::net::SocketAddr,
     /// Logical CPU to pin the server's thread to
     #[arg(long, value_name = "CPU")]

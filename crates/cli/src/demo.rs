@@ -1,5 +1,7 @@
 //! `tailcore demo`: the whole way on a built-in server, in about 20 seconds.
 
+use std::fs;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -78,12 +80,22 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
 /// A folder of its own for each demo, named by the time in UTC.
 fn make_folder(parent: &Path) -> Result<PathBuf, UsageError> {
     let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let folder = parent.join(format!("demo-{stamp}"));
-    std::fs::create_dir_all(&folder).map_err(|error| {
+    let refused = |folder: &Path, error: io::Error| {
         let place = folder.display();
         UsageError(format!("cannot create {place}: {error}; choose a writable folder with --out"))
-    })?;
-    Ok(folder)
+    };
+    fs::create_dir_all(parent).map_err(|error| refused(parent, error))?;
+    let mut folder = parent.join(format!("demo-{stamp}"));
+    let mut number = 1;
+    loop {
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            // Demos started within the same second are numbered.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(refused(&folder, error)),
+        }
+        folder = parent.join(format!("demo-{stamp}-{number}"));
+    }
 }
 
 fn print_runs(title: &str, outcomes: &[RunOutcome]) -> anyhow::Result<()> {
@@ -193,20 +205,17 @@ impl Stage<'_> {
         }
         let judged = all.iter().filter(|outcome| !outcome.result.verdict.valid);
         for outcome in judged {
-            let rate = format_rps(outcome.result.offered_rps);
-            text.push_str(&format!(
-                "\nThe run at {rate} is not valid:\n{}",
-                tables::reasons(&outcome.result)
-            ));
+            let (rate, target) = (format_rps(outcome.result.offered_rps), &outcome.result.plan.target);
+            let reasons = tables::reasons(&outcome.result);
+            text.push_str(&format!("\nThe run at {rate} on {target} is not valid:\n{reasons}"));
         }
         text.push_str(&format!(
             "\nHow to read it: latency counts from the instant at which a request was meant to arrive,\n\
              so a stall of the server is charged to every request that it kept waiting. `lateness` is\n\
-             the generator's own delay, and the verdict says whether it could have made the tail.\n\
-             \"–\": too few requests for this quantile. \"*\": a tenth of it or more is the generator's own\n\
-             lateness, so it is not the service's. \"≥\": some requests never ended: a lower bound.\n\n\
+             the generator's own delay, and the verdict says whether it made the tail.\n{}\n\
              Results (JSON and .hgrm per run): {}\n\
              Next: tailcore run memcached://HOST:PORT --rate 20k --preload\n",
+            tables::legend(all.iter().map(|outcome| &outcome.result)),
             self.folder.display()
         ));
         text

@@ -45,6 +45,19 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
+/// An error and its causes on one line. Messages that already name their cause are not followed by it.
+pub(crate) fn describe(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| {
+        if text.is_empty() {
+            cause
+        } else if text.contains(&cause) {
+            text
+        } else {
+            format!("{text}: {cause}")
+        }
+    })
+}
+
 /// The status of an error: usage errors are told apart from failures.
 pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
     let is_usage = error.is::<UsageError>()
@@ -58,4 +71,18 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             )
         });
     if is_usage { Exit::Usage } else { Exit::Failed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_named_once() {
+        let inner = std::io::Error::other("disk full");
+        let outer = anyhow::Error::new(inner).context("cannot write x");
+        assert_eq!(describe(&outer), "cannot write x: disk full");
+        assert_eq!(describe(&outer.context("sorry: disk full")), "sorry: disk full: cannot write x");
+        assert_eq!(of_error(&UsageError("typo".to_owned()).into()), Exit::Usage);
+    }
 }

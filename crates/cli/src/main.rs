@@ -30,7 +30,7 @@ fn main() -> std::process::ExitCode {
         Command::Events(events) => events::events(events),
     };
     let exit = outcome.unwrap_or_else(|error| {
-        eprintln!("tailcore: {error}");
+        eprintln!("tailcore: {}", exit::describe(&error));
         exit::of_error(&error)
     });
     Exit::into(exit)

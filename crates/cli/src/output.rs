@@ -38,6 +38,17 @@ pub(crate) struct OutputFile {
 }
 
 impl OutputFile {
+    /// Whether both would be written to the same place.
+    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
+        let place =
+            |file: &Self| file.path.canonicalize().or_else(|_| file.partial_path().canonicalize()).ok();
+        place(self).is_some_and(|mine| Some(mine) == place(other))
+    }
+
+    fn partial_path(&self) -> &Path {
+        self.partial.as_deref().unwrap_or(&self.path)
+    }
+
     /// Opens the file. An existing result is only replaced by [`OutputFile::write`].
     pub(crate) fn prepare(path: &Path) -> Result<Self, UsageError> {
         let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
@@ -47,7 +58,8 @@ impl OutputFile {
                 path.display()
             ))
         };
-        if path.is_dir() {
+        // A trailing slash names a folder, also one that does not exist.
+        if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             return Err(refused(io::ErrorKind::IsADirectory.into()));
         }
         if is_special {
@@ -66,11 +78,13 @@ impl OutputFile {
         self.file
             .write_all(content)
             .and_then(|()| self.file.flush())
-            .and_then(|()| match self.partial.take() {
+            .and_then(|()| match &self.partial {
                 Some(partial) => fs::rename(partial, &self.path),
                 None => Ok(()),
             })
-            .with_context(|| format!("cannot write {}", self.path.display()))
+            .with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.partial = None;
+        Ok(())
     }
 }
 
@@ -82,16 +96,24 @@ impl Drop for OutputFile {
     }
 }
 
-/// Writes `content`, or prints it to standard output if that fails: what was measured is not lost.
-///
-/// Returns whether the file was written.
-pub(crate) fn write_or_print(file: OutputFile, content: &str) -> anyhow::Result<bool> {
-    match file.write(content.as_bytes()) {
-        Ok(()) => Ok(true),
-        Err(error) => {
-            eprintln!("tailcore: {error:#}; its content follows on standard output");
-            print(content)?;
-            Ok(false)
+/// Where one form of the result goes.
+#[derive(Debug)]
+pub(crate) enum Destination {
+    /// Nowhere.
+    Unwanted,
+    /// To standard output, instead of the table.
+    Stdout,
+    /// To a file.
+    File(OutputFile),
+}
+
+impl Destination {
+    /// What a path typed after `--json` or `--hgrm` means; proves files writable.
+    pub(crate) fn prepare(path: Option<&Path>) -> Result<Self, UsageError> {
+        match path {
+            None => Ok(Self::Unwanted),
+            Some(path) if path == Path::new("-") => Ok(Self::Stdout),
+            Some(path) => OutputFile::prepare(path).map(Self::File),
         }
     }
 }

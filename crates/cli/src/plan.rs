@@ -35,6 +35,8 @@ fn events(list: &str) -> Result<Vec<Event>, UsageError> {
     match list {
         "default" => Ok(default_events()),
         "none" => Ok(Vec::new()),
-        list => parse_events(list).map_err(|error| UsageError(format!("--events: {error}"))),
+        list => parse_events(list).map_err(|error| {
+            UsageError(format!("--events: {error}; `tailcore events` lists what can be counted"))
+        }),
     }
 }

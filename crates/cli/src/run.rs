@@ -1,7 +1,6 @@
 //! `tailcore run`: one load against one server.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailcore_harness::hgrm::write_hgrm;
@@ -9,20 +8,19 @@ use tailcore_harness::{Ending, LatencyHistogram, RunResult};
 use tailcore_loadgen::memcached::MemcachedText;
 use tailcore_loadgen::preload::preload;
 use tailcore_loadgen::transport::tcp::Tcp;
-use tailcore_loadgen::{RunOutcome, RunPlan, Session, limits};
-use tailcore_topology::Topology;
+use tailcore_loadgen::{RunOutcome, RunPlan, Session, limits, place_threads};
+use tailcore_topology::{Role, Topology};
 
 use crate::args::RunArgs;
-use crate::exit::{Exit, UsageError};
-use crate::output::{self, OutputFile};
+use crate::exit::{self, Exit, UsageError};
+use crate::output::{self, Destination};
 use crate::progress::{self, Bar};
 use crate::{plan, tables};
 
 /// Where a run's results go besides the screen.
 struct Outputs {
-    json: Option<OutputFile>,
-    hgrm: Option<OutputFile>,
-    json_to_stdout: bool,
+    json: Destination,
+    hgrm: Destination,
 }
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
@@ -32,6 +30,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     limits::ensure_open_files(plan.connections)?;
     let outputs = Outputs::prepare(args)?;
     let topology = Topology::read()?;
+    let roles = vec![Role::Client; plan.threads as usize];
+    let placement = place_threads(&topology, &plan.pin, &roles)
+        .map_err(|error| UsageError(format!("--pin {}: {error}", plan.pin)))?;
     let address = args.target.resolve()?;
     let stop = progress::stop_on_signal()?;
     if plan.preload {
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let bar = Bar::new(format!("{} at {}", args.target, tailcore_harness::units::format_rps(plan.rate_rps)));
     let outcome = {
         let mut session = Session::new(&args.target.to_string(), &plan, &topology);
+        session.placement = Some(placement);
         session.connections = plan.connections;
         session.stop = &stop;
         let mut show = |progress| bar.show(progress);
@@ -50,7 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let outcome = outcome?;
     let is_written = outputs.write(&outcome)?;
     if let Ending::TargetLost(what) = &outcome.ending {
-        eprintln!("tailcore: {what}; what was measured before is in the result");
+        eprintln!("tailcore: {what}; what was measured until then is reported");
     }
     Ok(if is_written { Exit::of_run(&outcome.result, &outcome.ending) } else { Exit::Failed })
 }
@@ -80,31 +82,45 @@ pub(crate) fn store_keys(address: SocketAddr, plan: &RunPlan, stop: &AtomicBool)
 
 impl Outputs {
     fn prepare(args: &RunArgs) -> Result<Self, UsageError> {
-        let json_to_stdout = args.json.as_deref() == Some(Path::new("-"));
-        let prepare =
-            |path: &Option<std::path::PathBuf>| path.as_deref().map(OutputFile::prepare).transpose();
-        Ok(Self {
-            json: if json_to_stdout { None } else { prepare(&args.json)? },
-            hgrm: prepare(&args.hgrm)?,
-            json_to_stdout,
-        })
+        let json = Destination::prepare(args.json.as_deref())?;
+        let hgrm = Destination::prepare(args.hgrm.as_deref())?;
+        let is_shared = match (&json, &hgrm) {
+            (Destination::Stdout, Destination::Stdout) => true,
+            (Destination::File(json), Destination::File(hgrm)) => json.is_same_place(hgrm),
+            _ => false,
+        };
+        if is_shared {
+            return Err(UsageError("--json and --hgrm name the same place: give each its own".to_owned()));
+        }
+        Ok(Self { json, hgrm })
     }
 
-    /// Writes everything; false if something could not be.
+    /// Writes everything, files first: a standard output that fails must not cost a file. What a
+    /// file does not take is printed, so that nothing measured is lost.
+    ///
+    /// Returns whether all files could be written.
     fn write(self, outcome: &RunOutcome) -> anyhow::Result<bool> {
         let json = output::pretty_json(&outcome.result)?;
-        if self.json_to_stdout {
-            output::print(&json)?;
-        } else {
-            output::print(&summary(&outcome.result))?;
-        }
+        let hgrm = hgrm_text(&outcome.sojourn)?;
+        let is_table_wanted =
+            !matches!(self.json, Destination::Stdout) && !matches!(self.hgrm, Destination::Stdout);
+        let mut to_print = if is_table_wanted { summary(&outcome.result) } else { String::new() };
         let mut is_written = true;
-        if let Some(file) = self.json {
-            is_written &= output::write_or_print(file, &json)?;
+        for (destination, content) in [(self.json, &json), (self.hgrm, &hgrm)] {
+            match destination {
+                Destination::Unwanted => {}
+                Destination::Stdout => to_print.push_str(content),
+                Destination::File(file) => {
+                    if let Err(error) = file.write(content.as_bytes()) {
+                        let what = exit::describe(&error);
+                        eprintln!("tailcore: {what}; its content follows on standard output");
+                        to_print.push_str(content);
+                        is_written = false;
+                    }
+                }
+            }
         }
-        if let Some(file) = self.hgrm {
-            is_written &= output::write_or_print(file, &hgrm_text(&outcome.sojourn)?)?;
-        }
+        output::print(&to_print)?;
         Ok(is_written)
     }
 }
@@ -146,11 +162,10 @@ fn summary(result: &RunResult) -> String {
         result.schedule_hash,
         result.seed
     ));
-    if !result.threads.is_empty() {
-        text.push_str("\nThreads, over the measured phase:\n");
-        text.push_str(&tables::threads(&result.threads));
-    }
+    text.push_str("\nThreads, over the measured phase:\n");
+    text.push_str(&tables::threads(&result.threads));
     text.push_str(&format!("\nVerdict: {}\n", if result.verdict.valid { "valid" } else { "INVALID" }));
     text.push_str(&tables::reasons(result));
+    text.push_str(&tables::legend([result]));
     text
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tailcore_loadgen::server::kv::KvService;
 use tailcore_loadgen::server::tcp::{ServerOptions, TcpServer};
 use tailcore_loadgen::stall::StallScript;
+use tailcore_topology::{PinPolicy, Role, Topology, place};
 
 use crate::args::ServeArgs;
 use crate::exit::{Exit, UsageError};
@@ -24,6 +25,11 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Exit> {
             ))
         })?),
     };
+    if let Some(cpu) = args.cpu {
+        let policy = PinPolicy::List([cpu].into_iter().collect());
+        place(&Topology::read()?, &policy, &[Role::Server])
+            .map_err(|error| UsageError(format!("--cpu {cpu}: {error}")))?;
+    }
     let stop = progress::stop_on_signal()?;
     let server = TcpServer::start(args.listen, KvService::new(), ServerOptions { cpu: args.cpu, stalls })?;
     let frozen = args.stall.map_or_else(String::new, |stall| {

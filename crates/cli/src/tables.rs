@@ -65,6 +65,19 @@ pub(crate) fn quantile_text(summary: &LatencySummary, name: &str) -> String {
     }
 }
 
+/// What the marks in a table of runs mean; only those that occur.
+pub(crate) fn legend<'a>(results: impl IntoIterator<Item = &'a RunResult>) -> String {
+    let table = runs(results);
+    let marks = [
+        ("–", "too few requests for this quantile"),
+        ("*", "a tenth of it or more is the generator's own lateness, so it is not the service's"),
+        ("≥", "some requests never ended, so this is a lower bound"),
+    ];
+    let occurring = marks.iter().filter(|(mark, _)| table.contains(mark));
+    let lines: String = occurring.map(|(mark, meaning)| format!("  {mark}  {meaning}\n")).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
 /// The reasons of a verdict, one bullet each; empty if there are none.
 pub(crate) fn reasons(result: &RunResult) -> String {
     let bullets = result.verdict.reasons.iter().map(|reason| bullet(&reason.message));
@@ -97,7 +110,8 @@ pub(crate) fn threads(threads: &[ThreadReport]) -> String {
         row.extend(readings.iter().map(|reading| count(&first.event, &reading.outcome)));
         table.add_row(row);
     }
-    let mut text = if is_counted { format!("{table}\n") } else { String::new() };
+    let placement = || header[1..].iter().map(|thread| format!("  {thread}\n")).collect();
+    let mut text = if is_counted { format!("{table}\n") } else { placement() };
     text.push_str(&absences(&absent));
     text
 }

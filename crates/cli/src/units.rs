@@ -1,5 +1,6 @@
 //! Numbers as people type them: `20k`, `1.5M`, `10s`, `500us`.
 
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 /// A count or rate with an optional suffix `k`, `M` or `G` (powers of 1,000).
@@ -28,6 +29,19 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
 /// A whole number that fits 32 bits.
 pub(crate) fn parse_small_count(text: &str) -> Result<u32, String> {
     u32::try_from(parse_count(text)?).map_err(|_| format!("`{text}` is too large: at most {}", u32::MAX))
+}
+
+/// A seed: any number of 64 bits.
+pub(crate) fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a seed: write a whole number from 0 to {}", u64::MAX))
+}
+
+/// An address to listen on, by number or by name.
+pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let complaint =
+        |why: String| format!("{why}: write HOST:PORT, for example 127.0.0.1:11311 (port 0: a free one)");
+    let mut addresses = text.to_socket_addrs().map_err(|error| complaint(error.to_string()))?;
+    addresses.next().ok_or_else(|| complaint(format!("`{text}` has no address")))
 }
 
 /// A time with its unit: `ns`, `us`, `ms`, `s`, `m` or `h`.
@@ -78,6 +92,14 @@ mod tests {
             assert!(parse_count(bad).is_err(), "{bad}");
         }
         assert!(parse_small_count("5G").is_err());
+    }
+
+    #[test]
+    fn seeds_and_addresses_say_what_would_be_right() {
+        assert_eq!(parse_seed("18446744073709551615"), Ok(u64::MAX));
+        assert!(parse_seed("abc").unwrap_err().contains("whole number"));
+        assert_eq!(parse_address("127.0.0.1:0").map(|address| address.port()), Ok(0));
+        assert!(parse_address("nonsense").unwrap_err().contains("HOST:PORT"));
     }
 
     #[test]

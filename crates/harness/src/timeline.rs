@@ -105,6 +105,9 @@ impl Timeline {
 
     #[inline]
     fn slot(&mut self, at_ns: u64) -> Option<&mut IntervalCounts> {
+        if at_ns >= self.phases.end_ns {
+            return None;
+        }
         let offset_ns = at_ns.checked_sub(self.phases.measure_ns)?;
         self.intervals.get_mut((offset_ns / self.interval_ns) as usize)
     }
@@ -188,6 +191,18 @@ mod tests {
         assert!(view[0].p50_ns.is_some_and(|p50| p50.abs_diff(240 * MS) < 3 * MS), "{view:?}");
         assert_eq!(view[2].p50_ns, None);
         assert_eq!(timeline.completed(), 3);
+    }
+
+    #[test]
+    fn answers_after_the_measured_phase_are_not_its_throughput() {
+        // 150 ms: the second interval is only half as long as the first.
+        let phases = Phases::new(0, Duration::ZERO, Duration::from_millis(150));
+        let mut timeline = Timeline::new(phases);
+        timeline.offer(140 * MS);
+        timeline.end(&answered(140 * MS, 160 * MS));
+        let last = timeline.view(phases)[1];
+        assert_eq!((last.length_ns, last.offered, last.completed, last.in_flight), (50 * MS, 1, 0, 1));
+        assert!(last.p50_ns.is_some(), "its latency still belongs to the interval of its arrival");
     }
 
     #[test]

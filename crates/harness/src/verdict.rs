@@ -19,7 +19,7 @@ pub const LATENESS_SHARE_MAX: f64 = 0.10;
 /// generator in user space can promise.
 pub const LATENESS_FLOOR_NS: u64 = 1_000;
 /// The quantile that must be free of the generator's lateness in a valid run: the beginning of the
-/// tail. Others are named where they are not: the median suffers first from the cost of each send,
+/// tail, or, where samples are too few for it, the highest quantile that is known. Others are named where they are not: the median suffers first from the cost of each send,
 /// p99.9 from whatever else the kernel now and then runs.
 pub const DECISIVE_QUANTILE: &str = "0.99";
 /// Largest share of the measured requests that may fail or time out in a valid run.
@@ -190,7 +190,7 @@ fn judge_ending(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
         )),
         Ending::TargetLost(what) => reasons.push(invalid(
             ReasonCode::TargetLost,
-            format!("{what}: the numbers cover only what was offered until then"),
+            format!("{what}; the numbers cover only what was offered until then"),
         )),
     }
     if evidence.tally.ok == 0 {
@@ -257,6 +257,13 @@ pub fn is_generators_doing(latencies: &Latencies, quantile: &str) -> bool {
         .is_some_and(|late_ns| late_ns > LATENESS_FLOOR_NS && share_of(late_ns) > LATENESS_SHARE_MAX)
 }
 
+/// [`DECISIVE_QUANTILE`], or the highest known one below it.
+fn decisive_quantile(latencies: &Latencies) -> Option<&'static str> {
+    let is_known = |name: &str| latencies.sojourn.value_or_bound_ns(name).is_some();
+    let upto = QUANTILES.iter().position(|&(name, _)| name == DECISIVE_QUANTILE)?;
+    QUANTILES[..=upto].iter().map(|&(name, _)| name).rfind(|name| is_known(name))
+}
+
 fn judge_generator(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
     let latencies = evidence.latencies;
     let affected: Vec<_> =
@@ -274,7 +281,8 @@ fn judge_generator(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
             "the generator sent late; sending on time would have lowered {}: do not read these as the service's; give the generator CPUs of its own, lower the rate or add threads",
             named.join(", ")
         );
-        let is_invalid = affected.iter().any(|&(name, _)| name == DECISIVE_QUANTILE);
+        let decisive = decisive_quantile(latencies);
+        let is_invalid = affected.iter().any(|&(name, _)| decisive == Some(name));
         let code = ReasonCode::GeneratorLate;
         reasons.push(if is_invalid { invalid(code, message) } else { note(code, message) });
     }
@@ -323,8 +331,9 @@ fn judge_quantiles(latencies: &Latencies, reasons: &mut Vec<Reason>) {
             Some(Quantile::Known(_)) | None => {}
         }
     }
-    if !few.is_empty() {
-        let have = latencies.sojourn.count + latencies.sojourn.censored;
+    let have = latencies.sojourn.count + latencies.sojourn.censored;
+    // Without any request there is a graver reason.
+    if !few.is_empty() && have > 0 {
         reasons.push(note(
             ReasonCode::TooFewSamples,
             format!(

@@ -27,6 +27,22 @@ pub enum LoadError {
         /// What is wrong with it and what would be right.
         problem: String,
     },
+    /// The target's host cannot be looked up.
+    #[error("cannot look up the host of `{target}`: {source}; check its name")]
+    Resolve {
+        /// The target.
+        target: String,
+        /// What the resolver said.
+        source: io::Error,
+    },
+    /// A server of ours cannot listen at the address.
+    #[error("cannot listen on {address}: {source}; choose another address (port 0 takes a free one)")]
+    Listen {
+        /// The address tried.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// Nobody accepts connections at the address.
     #[error("cannot connect to {address}: {source}; is the server running and listening there?")]
     Connect {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tailcore_harness::Reply;
 
@@ -13,12 +13,14 @@ use crate::workload::{Operation, Request, Workload};
 
 /// Bytes written ahead of their replies, well below what socket buffers hold.
 const BATCH_LEN: usize = 32 * 1_024;
-/// How long one batch may take.
+/// How long one reply may take.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a read waits before it looks whether the preload should end.
+const READ_PAUSE: Duration = Duration::from_millis(100);
 
 /// Stores all keys of `workload` and checks that each was acknowledged.
 ///
-/// `progress` is told how many keys are stored and may end the preload by returning false.
+/// `progress` is told now and then how many keys are stored; it ends the preload by returning false.
 ///
 /// # Errors
 ///
@@ -43,7 +45,11 @@ pub fn preload(
             .write_all(&wire.output)
             .map_err(|error| failed(first, format!("{error}; see whether the server still runs")))?;
         for key in first..next {
-            wire.acknowledged(&store(workload, key), protocol).map_err(|problem| failed(key, problem))?;
+            match wire.acknowledgement(&store(workload, key), protocol, &mut || progress(key)) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(problem) => return Err(failed(key, problem)),
+            }
         }
         if !progress(next) {
             return Ok(());
@@ -68,33 +74,51 @@ impl Wire {
         let stream = TcpStream::connect(address).map_err(|source| LoadError::Connect { address, source })?;
         stream
             .set_nodelay(true)
-            .and_then(|()| stream.set_read_timeout(Some(REPLY_TIMEOUT)))
+            .and_then(|()| stream.set_read_timeout(Some(READ_PAUSE)))
             .and_then(|()| stream.set_write_timeout(Some(REPLY_TIMEOUT)))
             .map_err(|source| LoadError::Socket { action: "prepare the preload", address, source })?;
         Ok(Self { stream, output: Vec::with_capacity(2 * BATCH_LEN), input: Vec::with_capacity(BUFFER_LEN) })
     }
 
-    fn acknowledged(&mut self, request: &Request, protocol: &mut impl Protocol) -> Result<(), String> {
+    /// Waits for the reply to one request; false if `go_on` ended the wait.
+    fn acknowledgement(
+        &mut self,
+        request: &Request,
+        protocol: &mut impl Protocol,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, String> {
+        let started = Instant::now();
         loop {
             match protocol.decode(request, &self.input) {
                 Decoded::Good { len, reply: Reply::Stored } => {
                     self.input.drain(..len);
-                    return Ok(());
+                    return Ok(true);
                 }
-                Decoded::Incomplete => self.read_more().map_err(|error| error.to_string())?,
+                Decoded::Incomplete => {}
                 Decoded::Good { len, .. } | Decoded::Error { len } | Decoded::Wrong { len } => {
-                    return Err(format!(
-                        "the server answered `{}`",
-                        self.input[..len].trim_ascii().escape_ascii()
-                    ));
+                    let reply = self.input[..len].trim_ascii().escape_ascii();
+                    return Err(format!("the server answered `{reply}`"));
                 }
                 Decoded::Garbage => {
-                    let quote = &self.input[..self.input.len().min(40)];
+                    let quote = self.input[..self.input.len().min(40)].escape_ascii();
                     return Err(format!(
-                        "the server answered `{}`, which is no reply of this protocol; check the address",
-                        quote.escape_ascii()
+                        "the server answered `{quote}`, which is no reply of this protocol; check the address"
                     ));
                 }
+            }
+            match self.read_more() {
+                Ok(()) => {}
+                Err(error) if is_a_pause(&error) => {
+                    if !go_on() {
+                        return Ok(false);
+                    }
+                    if started.elapsed() >= REPLY_TIMEOUT {
+                        return Err(format!(
+                            "no answer within {REPLY_TIMEOUT:?}; see whether the server is busy"
+                        ));
+                    }
+                }
+                Err(error) => return Err(error.to_string()),
             }
         }
     }
@@ -108,4 +132,10 @@ impl Wire {
         self.input.extend_from_slice(&chunk[..len]);
         Ok(())
     }
+}
+
+/// Whether a read only gave up waiting, or was interrupted by a signal (socket(7): with a receive
+/// timeout it is not restarted).
+fn is_a_pause(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }

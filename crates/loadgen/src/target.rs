@@ -1,6 +1,7 @@
 //! What is driven, as it is typed: `memcached://HOST:PORT`.
 
 use std::fmt;
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
@@ -22,15 +23,12 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// [`LoadError::Target`] if there is no such host.
+    /// [`LoadError::Resolve`] if there is no such host.
     pub fn resolve(&self) -> Result<SocketAddr, LoadError> {
         let Self::Memcached { authority } = self;
-        let problem = |what: String| LoadError::Target { target: self.to_string(), problem: what };
-        authority
-            .to_socket_addrs()
-            .map_err(|error| problem(format!("cannot look up the host ({error}); check its name")))?
-            .next()
-            .ok_or_else(|| problem("the host has no address".to_owned()))
+        let refused = |source| LoadError::Resolve { target: self.to_string(), source };
+        let mut addresses = authority.to_socket_addrs().map_err(refused)?;
+        addresses.next().ok_or_else(|| refused(io::Error::new(io::ErrorKind::NotFound, "it has no address")))
     }
 }
 

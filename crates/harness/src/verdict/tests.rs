@@ -133,6 +133,14 @@ fn lateness_is_held_against_the_quantiles_that_it_made() {
 }
 
 #[test]
+fn without_a_known_p99_the_highest_known_quantile_decides() {
+    let mut case = Case::sound();
+    case.latencies.sojourn = constant(300, 200_000);
+    case.latencies.since_send = constant(300, 100_000);
+    case.expect(ReasonCode::GeneratorLate, Severity::Invalid);
+}
+
+#[test]
 fn a_microsecond_of_lateness_is_forgiven_where_it_is_the_whole_latency() {
     let mut case = Case::sound();
     case.latencies.sojourn = constant(200_000, 1_000);

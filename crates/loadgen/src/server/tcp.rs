@@ -47,14 +47,15 @@ impl TcpServer {
     ///
     /// # Errors
     ///
-    /// [`LoadError::Socket`] if the address cannot be bound, [`LoadError::Pin`] if the CPU refuses.
+    /// [`LoadError::Listen`] if the address cannot be bound, [`LoadError::Pin`] if the CPU refuses.
     pub fn start(
         address: SocketAddr,
         service: impl Service + Send + 'static,
         options: ServerOptions,
     ) -> Result<Self, LoadError> {
         let failed = |action| move |source| LoadError::Socket { action, address, source };
-        let mut listener = TcpListener::bind(address).map_err(failed("listen"))?;
+        let mut listener =
+            TcpListener::bind(address).map_err(|source| LoadError::Listen { address, source })?;
         let address = listener.local_addr().map_err(failed("find out the port"))?;
         let poll = Poll::new().map_err(failed("create a poller"))?;
         poll.registry()

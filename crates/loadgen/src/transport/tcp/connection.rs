@@ -31,7 +31,11 @@ pub(super) enum Loss {
 impl Loss {
     /// What happened, where, and what to do, once no connection is left.
     pub(super) fn describe(&self, address: SocketAddr, connections: usize) -> String {
-        let all = if connections == 1 { "its connection" } else { "all of its connections" };
+        let all = if connections == 1 {
+            "the connection".to_owned()
+        } else {
+            format!("all {connections} connections")
+        };
         match self {
             Self::Closed => format!("{address} closed {all}: see whether the server still runs"),
             Self::Io(error) => format!("{address} lost {all} ({error}): see whether the server still runs"),
