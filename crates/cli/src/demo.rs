@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use tailcore_harness::RunResult;
 use tailcore_harness::units::format_rps;
+use tailcore_harness::{Ending, RunResult};
 use tailcore_loadgen::memcached::MemcachedText;
 use tailcore_loadgen::protocol::Protocol;
 use tailcore_loadgen::server::kv::KvService;
@@ -73,8 +73,9 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
 
     let all: Vec<&RunOutcome> = over_tcp.iter().chain(&in_process).collect();
     output::print(&stage.explanation(&over_tcp, &all))?;
-    let worst = all.iter().map(|outcome| Exit::of_run(&outcome.result, &outcome.ending));
-    Ok(worst.fold(Exit::Valid, |worst, exit| if worst == Exit::Valid { exit } else { worst }))
+    // A demo asks no question that an invalid verdict would leave unanswered; it only must get through.
+    let is_through = all.len() > RATES_RPS.len() && all.iter().all(|o| o.ending == Ending::Completed);
+    Ok(if is_through { Exit::Valid } else { Exit::Failed })
 }
 
 /// A folder of its own for each demo, named by the time in UTC.

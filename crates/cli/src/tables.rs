@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use tailcore_harness::latency::Quantile;
 use tailcore_harness::units::{format_ns, format_rps};
-use tailcore_harness::verdict::is_generators_doing;
+use tailcore_harness::verdict::{LATENESS_SHARE_NAMED, lateness_share};
 use tailcore_harness::{Latencies, LatencySummary, RunResult, ThreadReport};
 use tailcore_pmu::Outcome;
 
@@ -52,7 +52,7 @@ pub(crate) fn runs<'a>(results: impl IntoIterator<Item = &'a RunResult>) -> Stri
 
 /// A sojourn quantile in a cell, with `*` where too much of it is the generator's own lateness.
 fn sojourn_text(latencies: &Latencies, name: &str) -> String {
-    let mark = if is_generators_doing(latencies, name) { "*" } else { "" };
+    let mark = if lateness_share(latencies, name) > LATENESS_SHARE_NAMED { "*" } else { "" };
     format!("{}{mark}", quantile_text(&latencies.sojourn, name))
 }
 

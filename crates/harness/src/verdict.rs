@@ -10,16 +10,17 @@ use crate::tally::Tally;
 use crate::timeline::IntervalView;
 use crate::units::{format_ns, format_rps};
 
-/// Largest share of a sojourn quantile that may be the generator's own lateness.
+/// Share of a sojourn quantile from which on the generator's own lateness in it is named.
 ///
 /// The share is measured, not guessed: it is the distance between the quantile counted from the
 /// intended arrival and the same one counted from the send.
-pub const LATENESS_SHARE_MAX: f64 = 0.10;
+pub const LATENESS_SHARE_NAMED: f64 = 0.10;
+/// Largest share of the decisive quantile that may be the generator's own lateness in a valid run.
+pub const LATENESS_SHARE_MAX: f64 = 0.25;
 /// Lateness in a quantile that is never held against a run, in nanoseconds: a microsecond, which no
 /// generator in user space can promise.
 pub const LATENESS_FLOOR_NS: u64 = 1_000;
-/// The quantile that must be free of the generator's lateness in a valid run: the beginning of the
-/// tail, or, where samples are too few for it, the highest quantile that is known. Others are named where they are not: the median suffers first from the cost of each send,
+/// The quantile whose lateness decides whether a run is valid: the beginning of the tail, or, where samples are too few for it, the highest quantile that is known. Others are named where they are not: the median suffers first from the cost of each send,
 /// p99.9 from whatever else the kernel now and then runs.
 pub const DECISIVE_QUANTILE: &str = "0.99";
 /// Largest share of the measured requests that may fail or time out in a valid run.
@@ -246,15 +247,15 @@ fn judge_accounting(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
     }
 }
 
-/// Whether more of a quantile than is tolerable is the generator's own lateness.
-///
-/// Advice: do not read such a quantile as the service's.
-pub fn is_generators_doing(latencies: &Latencies, quantile: &str) -> bool {
-    let share_of =
-        |late_ns| late_ns as f64 / latencies.sojourn.value_or_bound_ns(quantile).unwrap_or(1) as f64;
-    latencies
-        .lateness_in_ns(quantile)
-        .is_some_and(|late_ns| late_ns > LATENESS_FLOOR_NS && share_of(late_ns) > LATENESS_SHARE_MAX)
+/// Share of a sojourn quantile that is the generator's own lateness, 0 to 1; 0 below the floor and
+/// where the quantile is not known.
+pub fn lateness_share(latencies: &Latencies, quantile: &str) -> f64 {
+    match (latencies.lateness_in_ns(quantile), latencies.sojourn.value_or_bound_ns(quantile)) {
+        (Some(late_ns), Some(sojourn_ns)) if late_ns > LATENESS_FLOOR_NS => {
+            late_ns as f64 / sojourn_ns as f64
+        }
+        _ => 0.0,
+    }
 }
 
 /// [`DECISIVE_QUANTILE`], or the highest known one below it.
@@ -266,8 +267,8 @@ fn decisive_quantile(latencies: &Latencies) -> Option<&'static str> {
 
 fn judge_generator(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
     let latencies = evidence.latencies;
-    let affected: Vec<_> =
-        QUANTILES.into_iter().filter(|(name, _)| is_generators_doing(latencies, name)).collect();
+    let is_named = |name: &str| lateness_share(latencies, name) > LATENESS_SHARE_NAMED;
+    let affected: Vec<_> = QUANTILES.into_iter().filter(|(name, _)| is_named(name)).collect();
     if !affected.is_empty() {
         let named: Vec<String> = affected
             .iter()
@@ -281,8 +282,8 @@ fn judge_generator(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
             "the generator sent late; sending on time would have lowered {}: do not read these as the service's; give the generator CPUs of its own, lower the rate or add threads",
             named.join(", ")
         );
-        let decisive = decisive_quantile(latencies);
-        let is_invalid = affected.iter().any(|&(name, _)| decisive == Some(name));
+        let is_invalid = decisive_quantile(latencies)
+            .is_some_and(|decisive| lateness_share(latencies, decisive) > LATENESS_SHARE_MAX);
         let code = ReasonCode::GeneratorLate;
         reasons.push(if is_invalid { invalid(code, message) } else { note(code, message) });
     }

@@ -120,11 +120,14 @@ fn partly_late(late: u64, late_ns: u64) -> Latencies {
 #[test]
 fn lateness_is_held_against_the_quantiles_that_it_made() {
     let late = |late, late_ns| Case { latencies: partly_late(late, late_ns), ..Case::sound() };
-    // 2 % of the requests were 20 µs late: a sixth of p99 is the generator's.
-    let verdict = late(4_000, 20_000).expect(ReasonCode::GeneratorLate, Severity::Invalid);
+    // 2 % of the requests were 50 µs late: a third of p99 is the generator's.
+    let verdict = late(4_000, 50_000).expect(ReasonCode::GeneratorLate, Severity::Invalid);
+    assert!(verdict.reasons[0].message.contains("p99 by 50.0 µs of its 150 µs"), "{verdict:?}");
+    // Between a tenth and a quarter it is named.
+    let verdict = late(4_000, 20_000).expect(ReasonCode::GeneratorLate, Severity::Note);
     assert!(verdict.reasons[0].message.contains("p99 by 20.0 µs of its 120 µs"), "{verdict:?}");
-    // 0.2 % of them: p99 stands, p99.9 is named.
-    let verdict = late(400, 20_000).expect(ReasonCode::GeneratorLate, Severity::Note);
+    // 0.2 % of them, however late: p99 stands, p99.9 is named.
+    let verdict = late(400, 200_000).expect(ReasonCode::GeneratorLate, Severity::Note);
     assert!(verdict.reasons[0].message.contains("lowered p99.9 by"), "{verdict:?}");
     assert!(!verdict.reasons[0].message.contains("p99 by"), "{verdict:?}");
     // Less than a tenth of the tail is tolerated; lateness of requests below the tail as well.
