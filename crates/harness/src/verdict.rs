@@ -266,6 +266,17 @@ fn decisive_quantile(latencies: &Latencies) -> Option<&'static str> {
 }
 
 fn judge_generator(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
+    if evidence.time_at_cap_ns > 0 {
+        reasons.push(invalid(
+            ReasonCode::Capped,
+            format!(
+                "not an open loop: sends waited {} at the limit of requests in flight; raise --max-in-flight",
+                format_ns(evidence.time_at_cap_ns)
+            ),
+        ));
+        // What was late then was late because of the limit.
+        return;
+    }
     let latencies = evidence.latencies;
     let is_named = |name: &str| lateness_share(latencies, name) > LATENESS_SHARE_NAMED;
     let affected: Vec<_> = QUANTILES.into_iter().filter(|(name, _)| is_named(name)).collect();
@@ -286,15 +297,6 @@ fn judge_generator(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
             .is_some_and(|decisive| lateness_share(latencies, decisive) > LATENESS_SHARE_MAX);
         let code = ReasonCode::GeneratorLate;
         reasons.push(if is_invalid { invalid(code, message) } else { note(code, message) });
-    }
-    if evidence.time_at_cap_ns > 0 {
-        reasons.push(invalid(
-            ReasonCode::Capped,
-            format!(
-                "not an open loop: sends waited {} at the limit of requests in flight; raise --max-in-flight",
-                format_ns(evidence.time_at_cap_ns)
-            ),
-        ));
     }
 }
 

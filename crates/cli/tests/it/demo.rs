@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::account::{check, list, status};
+use crate::account::{check, list};
 use crate::command::{Finished, read_json, tailcore};
 
 const RUNS: [&str; 6] =
@@ -37,7 +37,8 @@ fn check_files(folder: &Path, name: &str, finished: &Finished) -> Value {
 fn the_demo_prints_both_tables_and_writes_every_run() {
     let out = tempfile::tempdir().unwrap();
     let finished = tailcore(["demo", "--scale", "0.05", "--out", out.path().to_str().unwrap()]);
-    let finished = finished.expect(&[0, 3]);
+    // Whatever the verdicts: a demonstration only must get through.
+    let finished = finished.expect(&[0]);
     assert_eq!(finished.stderr, "");
     let headers = finished.stdout.lines().filter(|line| line.trim_start().starts_with("offered "));
     assert_eq!(headers.count(), 2, "{}", finished.stdout);
@@ -53,6 +54,4 @@ fn the_demo_prints_both_tables_and_writes_every_run() {
         assert_eq!(roles(result), wanted, "{name}");
         assert_eq!(result["tally"]["misses"], 0, "{name}: all keys are stored first");
     }
-    let worst = results.iter().map(status).max();
-    assert_eq!(finished.code, worst, "the exit status is the worst run's");
 }
