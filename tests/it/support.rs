@@ -91,7 +91,7 @@ pub(crate) fn drive_watched(
     let topology = Topology::read().expect("this machine has a topology");
     let mut session = Session::new(&format!("memcached://{address}"), plan, &topology);
     session.connections = plan.connections;
-    session.progress = progress;
+    session.progress = Some(progress);
     drive_session(address, &mut session)
 }
 

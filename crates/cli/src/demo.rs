@@ -179,8 +179,8 @@ impl Stage<'_> {
             cpus: self.placement.cpus[1..].to_vec(),
             problem: self.placement.problem.clone(),
         });
-        session.stop = self.stop;
-        session.progress = &mut show;
+        session.stop = Some(self.stop);
+        session.progress = Some(&mut show);
         let outcome = drive(&mut session);
         bar.finish();
         Ok(outcome?)

@@ -43,9 +43,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         let mut session = Session::new(&args.target.to_string(), &plan, &topology);
         session.placement = Some(placement);
         session.connections = plan.connections;
-        session.stop = &stop;
+        session.stop = Some(&stop);
         let mut show = |progress| bar.show(progress);
-        session.progress = &mut show;
+        session.progress = Some(&mut show);
         drive_memcached(&mut session, address)
     };
     bar.finish();

@@ -119,7 +119,9 @@ impl Crew<'_, '_> {
             for start in starts {
                 start.send(start_ns).map_err(|_| panicked())?;
             }
-            coordinator.watch(|| is_over(&handles, self.session.stop, &stop), self.session.progress);
+            let mut ignore = |_| {};
+            let progress = self.session.progress.as_deref_mut().unwrap_or(&mut ignore);
+            coordinator.watch(|| is_over(&handles, self.session.stop, &stop), progress);
             let reports = handles.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
             Ok((reports, coordinator.finish()))
         })
@@ -133,8 +135,8 @@ impl Crew<'_, '_> {
 }
 
 /// Whether all workers are done. Passes an early end on to those that are not.
-fn is_over<T>(handles: &[ScopedJoinHandle<'_, T>], asked: &AtomicBool, stop: &AtomicBool) -> bool {
-    if asked.load(Ordering::Relaxed) {
+fn is_over<T>(handles: &[ScopedJoinHandle<'_, T>], asked: Option<&AtomicBool>, stop: &AtomicBool) -> bool {
+    if asked.is_some_and(|asked| asked.load(Ordering::Relaxed)) {
         stop.store(true, Ordering::Relaxed);
     }
     handles.iter().all(ScopedJoinHandle::is_finished)
