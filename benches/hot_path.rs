@@ -75,7 +75,7 @@ impl Ends {
         self.turn = (self.turn + 1) % self.latencies_ns.len();
         Completion {
             intended_ns,
-            sent_ns: intended_ns + latency_ns / 64,
+            sent_ns: Some(intended_ns + latency_ns / 64),
             ended_ns: intended_ns + latency_ns,
             outcome: Outcome::Ok(Reply::Hit),
         }

@@ -70,7 +70,7 @@ fn replies_larger_than_the_buffers_arrive_whole() {
 #[test]
 fn many_connections_are_served_alike() {
     // Both ends of each are in this process.
-    ensure_open_files(3 * 256).expect("a process may have a thousand open files");
+    ensure_open_files(3 * 256, 0).expect("a process may have a thousand open files");
     let plan = RunPlan { connections: 256, ..plan(2_000.0, Duration::from_millis(500)) };
     let server = serve(OWN_ADDRESS, None);
     store_keys(server.address(), &plan);

@@ -28,7 +28,10 @@ fn a_healthy_server_answers_every_request_and_hits_every_key() {
     assert_eq!(result.tally.ok, answered(&result.tally));
     assert!(result.tally.hits > 0 && result.tally.hits < result.tally.ok, "{:?}", result.tally);
     assert!(result.achieved_rps > 0.0);
-    assert_eq!(result.timeline.iter().map(|interval| interval.offered).sum::<u64>(), result.tally.scheduled);
+    assert_eq!(
+        result.timeline.iter().map(|interval| interval.view.offered).sum::<u64>(),
+        result.tally.scheduled
+    );
     assert_eq!(result.plan.target, format!("memcached://{}", server.address()));
     assert_counted_or_explained(result, &plan);
 

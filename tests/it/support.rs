@@ -115,7 +115,8 @@ pub(crate) fn assert_accounted(result: &RunResult) {
         assert!(tally.hits + tally.misses <= tally.ok, "{tally:?}");
     }
     let latency = &result.latency_ns;
-    assert_eq!(latency.lateness.count, tally.scheduled, "every request was sent, or late to its end");
+    let accounted = latency.lateness.count + latency.lateness.censored;
+    assert_eq!(accounted, tally.scheduled, "every request was sent, or late to its end");
     assert_eq!(latency.sojourn.count, tally.ok);
     assert_eq!(latency.since_send.count, tally.ok);
     let without_answer = tally.timed_out + tally.unfinished;

@@ -62,7 +62,9 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
     output::print(&stage.introduction(&server))?;
 
     let plan = stage.plan(RATES_RPS[0]);
-    store_keys(server.address(), &plan, &stop)?;
+    if !store_keys(server.address(), &plan, &stop)? {
+        return Ok(Exit::Failed);
+    }
     let over_tcp = sweep(&RATES_RPS, &stop, |rate_rps| stage.run_tcp(&server, rate_rps))?;
     print_runs("Over TCP (loopback)", &over_tcp)?;
     drop(server);
@@ -191,7 +193,7 @@ impl Stage<'_> {
         let name = format!("{deployment}-{:.0}rps", outcome.result.offered_rps);
         let file = |extension| OutputFile::prepare(&self.folder.join(format!("{name}.{extension}")));
         file("json")?.write(output::pretty_json(&outcome.result)?.as_bytes())?;
-        file("hgrm")?.write(hgrm_text(&outcome.sojourn)?.as_bytes())
+        file("hgrm")?.write(hgrm_text(outcome)?.as_bytes())
     }
 
     fn explanation(&self, over_tcp: &[RunOutcome], all: &[&RunOutcome]) -> String {

@@ -18,7 +18,6 @@ mod units;
 use clap::Parser;
 
 use crate::args::{Args, Command};
-use crate::exit::Exit;
 
 fn main() -> std::process::ExitCode {
     let args = Args::parse();
@@ -33,5 +32,5 @@ fn main() -> std::process::ExitCode {
         eprintln!("tailcore: {}", exit::describe(&error));
         exit::of_error(&error)
     });
-    Exit::into(exit)
+    exit.into()
 }

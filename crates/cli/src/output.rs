@@ -67,7 +67,8 @@ impl OutputFile {
             return Ok(Self { path: path.to_owned(), partial: None, file });
         }
         let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".partial");
+        // The process id keeps two runs, and a user's own file of such a name, apart.
+        name.push(format!(".{}.partial", std::process::id()));
         let partial = path.with_file_name(name);
         let file = File::create(&partial).map_err(refused)?;
         Ok(Self { path: path.to_owned(), partial: Some(partial), file })

@@ -1,5 +1,7 @@
 //! From what was typed to what it means.
 
+use std::collections::BTreeSet;
+
 use tailcore_harness::{Event, default_events, parse_events};
 use tailcore_loadgen::{RunPlan, Workload};
 
@@ -35,8 +37,14 @@ fn events(list: &str) -> Result<Vec<Event>, UsageError> {
     match list {
         "default" => Ok(default_events()),
         "none" => Ok(Vec::new()),
-        list => parse_events(list).map_err(|error| {
-            UsageError(format!("--events: {error}; `tailcore events` lists what can be counted"))
-        }),
+        list => {
+            let mut events = parse_events(list).map_err(|error| {
+                UsageError(format!("--events: {error}; `tailcore events` lists what can be counted"))
+            })?;
+            // The same event twice would only cost a second counter.
+            let mut seen = BTreeSet::new();
+            events.retain(|event| seen.insert(event.to_string()));
+            Ok(events)
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailcore_harness::hgrm::write_hgrm;
-use tailcore_harness::{Ending, LatencyHistogram, RunResult};
+use tailcore_harness::{Ending, RunResult};
 use tailcore_loadgen::memcached::MemcachedText;
 use tailcore_loadgen::preload::preload;
 use tailcore_loadgen::transport::tcp::Tcp;
@@ -24,10 +24,10 @@ struct Outputs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
-    let plan = plan::run_plan(args)?;
+    let mut plan = plan::run_plan(args)?;
     // Everything that can be refused is refused before any load is offered.
     plan.check()?;
-    limits::ensure_open_files(plan.connections)?;
+    limits::ensure_open_files(plan.connections, plan.threads as usize * plan.events.len())?;
     let outputs = Outputs::prepare(args)?;
     let topology = Topology::read()?;
     let roles = vec![Role::Client; plan.threads as usize];
@@ -36,7 +36,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let address = args.target.resolve()?;
     let stop = progress::stop_on_signal()?;
     if plan.preload {
-        store_keys(address, &plan, &stop)?;
+        // Interrupted, it leads to a result that says so: of the run, and of the keys.
+        plan.preload = store_keys(address, &plan, &stop)?;
     }
     let bar = Bar::new(format!("{} at {}", args.target, tailcore_harness::units::format_rps(plan.rate_rps)));
     let outcome = {
@@ -68,8 +69,8 @@ pub(crate) fn drive_memcached(
     })
 }
 
-/// Stores every key of the plan's workload, showing how far it is.
-pub(crate) fn store_keys(address: SocketAddr, plan: &RunPlan, stop: &AtomicBool) -> anyhow::Result<()> {
+/// Stores every key of the plan's workload, showing how far it is; false if `stop` ended it.
+pub(crate) fn store_keys(address: SocketAddr, plan: &RunPlan, stop: &AtomicBool) -> anyhow::Result<bool> {
     let bar = Bar::new(format!("storing {} keys", plan.workload.keys));
     let mut protocol = MemcachedText::new(plan.workload.value_len);
     let stored = preload(address, &plan.workload, &mut protocol, &mut |done| {
@@ -101,7 +102,7 @@ impl Outputs {
     /// Returns whether all files could be written.
     fn write(self, outcome: &RunOutcome) -> anyhow::Result<bool> {
         let json = output::pretty_json(&outcome.result)?;
-        let hgrm = hgrm_text(&outcome.sojourn)?;
+        let hgrm = hgrm_text(outcome)?;
         let is_table_wanted =
             !matches!(self.json, Destination::Stdout) && !matches!(self.hgrm, Destination::Stdout);
         let mut to_print = if is_table_wanted { summary(&outcome.result) } else { String::new() };
@@ -125,10 +126,10 @@ impl Outputs {
     }
 }
 
-/// A distribution in the `.hgrm` format.
-pub(crate) fn hgrm_text(histogram: &LatencyHistogram) -> anyhow::Result<String> {
+/// A run's sojourn times in the `.hgrm` format.
+pub(crate) fn hgrm_text(outcome: &RunOutcome) -> anyhow::Result<String> {
     let mut text = Vec::new();
-    write_hgrm(histogram, &mut text)?;
+    write_hgrm(&outcome.sojourn, outcome.censored, &mut text)?;
     Ok(String::from_utf8(text)?)
 }
 

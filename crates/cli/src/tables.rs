@@ -42,7 +42,7 @@ pub(crate) fn runs<'a>(results: impl IntoIterator<Item = &'a RunResult>) -> Stri
             sojourn_text(&result.latency_ns, "0.9"),
             sojourn_text(&result.latency_ns, "0.99"),
             sojourn_text(&result.latency_ns, "0.999"),
-            sojourn.max.map_or_else(|| "–".to_owned(), format_ns),
+            known_text(sojourn.max()),
             quantile_text(&result.latency_ns.lateness, "0.99"),
             result.verdict.label(),
         ]);
@@ -58,7 +58,12 @@ fn sojourn_text(latencies: &Latencies, name: &str) -> String {
 
 /// A quantile in a cell: `–` where samples are too few, `≥` where it is a lower bound.
 pub(crate) fn quantile_text(summary: &LatencySummary, name: &str) -> String {
-    match summary.quantile(name) {
+    known_text(summary.quantile(name))
+}
+
+/// `–` for what is not known, `≥` before a lower bound.
+fn known_text(quantile: Option<Quantile>) -> String {
+    match quantile {
         Some(Quantile::Known(ns)) => format_ns(ns),
         Some(Quantile::AtLeast(ns)) => format!("≥{}", format_ns(ns)),
         Some(Quantile::TooFew { .. }) | None => "–".to_owned(),
@@ -70,7 +75,7 @@ pub(crate) fn legend<'a>(results: impl IntoIterator<Item = &'a RunResult>) -> St
     let table = runs(results);
     let marks = [
         ("–", "too few requests for this quantile"),
-        ("*", "a tenth of it or more is the generator's own lateness, so it is not the service's"),
+        ("*", "more than a tenth of it is the generator's own lateness, so it is not the service's"),
         ("≥", "some requests never ended, so this is a lower bound"),
     ];
     let occurring = marks.iter().filter(|(mark, _)| table.contains(mark));
@@ -101,8 +106,15 @@ pub(crate) fn threads(threads: &[ThreadReport]) -> String {
     for index in 0..events {
         let readings: Vec<_> = threads.iter().filter_map(|thread| thread.counters.get(index)).collect();
         let Some(first) = readings.first() else { continue };
-        if let Some(reason) = readings.iter().find_map(|reading| absence(&reading.outcome)) {
-            absent.entry(reason).or_default().push(&first.event);
+        for reading in &readings {
+            if let Some(reason) = absence(&reading.outcome) {
+                let events = absent.entry(reason).or_default();
+                if !events.contains(&first.event.as_str()) {
+                    events.push(&first.event);
+                }
+            }
+        }
+        if readings.iter().all(|reading| absence(&reading.outcome).is_some()) {
             continue;
         }
         is_counted = true;
@@ -130,7 +142,8 @@ fn count(event: &str, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Counted { count } => number(*count),
         Outcome::Scaled { count, running } => format!("~{} ({:.0} %)", number(*count), running * 100.0),
-        _ => "not scheduled".to_owned(),
+        Outcome::NotScheduled { .. } => "did not run".to_owned(),
+        _ => "–".to_owned(),
     }
 }
 

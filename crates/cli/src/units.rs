@@ -8,8 +8,9 @@ pub(crate) fn parse_number(text: &str) -> Result<f64, String> {
     let complaint = || format!("`{text}` is not a number: write for example 500, 20k or 1.5M");
     let (digits, scale) = match text.char_indices().next_back() {
         Some((at, 'k' | 'K')) => (&text[..at], 1e3),
-        Some((at, 'm' | 'M')) => (&text[..at], 1e6),
-        Some((at, 'g' | 'G')) => (&text[..at], 1e9),
+        // No lower-case m: in a time it means minutes.
+        Some((at, 'M')) => (&text[..at], 1e6),
+        Some((at, 'G')) => (&text[..at], 1e9),
         _ => (text, 1.0),
     };
     let number: f64 = digits.parse().map_err(|_| complaint())?;
@@ -19,6 +20,9 @@ pub(crate) fn parse_number(text: &str) -> Result<f64, String> {
 /// A whole number with an optional suffix.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     let number = parse_number(text)?;
+    // 16.1k is 16,100, whatever binary fractions make of it.
+    let is_nearly_whole = (number - number.round()).abs() <= number.abs() * 1e-12;
+    let number = if is_nearly_whole { number.round() } else { number };
     if number >= 0.0 && number.fract() == 0.0 && number <= 2_f64.powi(53) {
         Ok(number as u64)
     } else {
@@ -79,7 +83,7 @@ mod tests {
             assert_eq!(parse_number(text), Ok(number));
         }
         assert!(parse_number("NaN").is_ok_and(f64::is_nan), "the plan refuses it with a better message");
-        for bad in ["", "k", "20kk", "fast", "1,000"] {
+        for bad in ["", "k", "20kk", "5m", "fast", "1,000"] {
             assert!(parse_number(bad).unwrap_err().contains("20k"), "{bad}");
         }
     }
@@ -88,6 +92,7 @@ mod tests {
     fn counts_are_whole() {
         assert_eq!(parse_count("10k"), Ok(10_000));
         assert_eq!(parse_count("1.5k"), Ok(1_500));
+        assert_eq!(parse_count("16.1k"), Ok(16_100));
         for bad in ["1.5", "-1", "nan", "inf", "1e300"] {
             assert!(parse_count(bad).is_err(), "{bad}");
         }

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct Completion {
     /// When the schedule wanted the request to arrive: where latency starts.
     pub intended_ns: u64,
-    /// When the generator handed it over (to the kernel, or to the in-process service).
-    pub sent_ns: u64,
+    /// When the generator offered it to the kernel, or to the in-process service; `None` if the run,
+    /// or the last connection, ended before it could.
+    pub sent_ns: Option<u64>,
     /// When its end was seen: the reply read, the failure noticed, the limit reached.
     pub ended_ns: u64,
     /// Where it ended.
@@ -21,14 +22,15 @@ impl Completion {
         self.ended_ns.saturating_sub(self.intended_ns)
     }
 
-    /// Completion − send, in nanoseconds: what a tool that ignores lateness would report.
-    pub fn since_send_ns(&self) -> u64 {
-        self.ended_ns.saturating_sub(self.sent_ns)
+    /// Completion − send, in nanoseconds: what a tool that ignores lateness would report; `None` if
+    /// it was never sent.
+    pub fn since_send_ns(&self) -> Option<u64> {
+        self.sent_ns.map(|sent_ns| self.ended_ns.saturating_sub(sent_ns))
     }
 
-    /// Send − intended arrival, in nanoseconds: the generator's own delay.
-    pub fn lateness_ns(&self) -> u64 {
-        self.sent_ns.saturating_sub(self.intended_ns)
+    /// Send − intended arrival, in nanoseconds: the generator's own delay; `None` if it was never sent.
+    pub fn lateness_ns(&self) -> Option<u64> {
+        self.sent_ns.map(|sent_ns| sent_ns.saturating_sub(self.intended_ns))
     }
 }
 
@@ -114,9 +116,15 @@ mod tests {
 
     #[test]
     fn the_three_times_give_the_three_latencies() {
-        let late =
-            Completion { intended_ns: 100, sent_ns: 130, ended_ns: 190, outcome: Outcome::Ok(Reply::Hit) };
-        assert_eq!((late.sojourn_ns(), late.since_send_ns(), late.lateness_ns()), (90, 60, 30));
+        let late = Completion {
+            intended_ns: 100,
+            sent_ns: Some(130),
+            ended_ns: 190,
+            outcome: Outcome::Ok(Reply::Hit),
+        };
+        assert_eq!((late.sojourn_ns(), late.since_send_ns(), late.lateness_ns()), (90, Some(60), Some(30)));
+        let unsent = Completion { sent_ns: None, ..late };
+        assert_eq!((unsent.sojourn_ns(), unsent.since_send_ns(), unsent.lateness_ns()), (90, None, None));
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tailcore_pmu::{Counters, Event, Outcome, Reading, Snapshot, Target};
 
+use crate::latency::LatencySummary;
+
 /// A thread that takes part in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadId {
@@ -26,6 +28,8 @@ pub struct ThreadReport {
     pub role: String,
     /// The logical CPU that it was pinned to; null if it was left to the scheduler.
     pub cpu: Option<u32>,
+    /// Sojourn times of the requests that this thread offered; null for threads that offer none.
+    pub sojourn_ns: Option<LatencySummary>,
     /// One reading per event asked for.
     pub counters: Vec<Reading>,
 }
@@ -90,6 +94,7 @@ impl ThreadWatch {
         ThreadReport {
             role: self.id.role.clone(),
             cpu: self.id.cpu,
+            sojourn_ns: None,
             counters: self.counters.interval(&self.start, &self.last),
         }
     }

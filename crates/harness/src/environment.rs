@@ -57,7 +57,11 @@ impl Environment {
                 .map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
             online_cpus: topology.online().to_string(),
             allowed_cpus: topology.allowed().to_string(),
-            usable_cpus: std::thread::available_parallelism().ok().map(usize::from),
+            // Only this machine can be asked.
+            usable_cpus: std::thread::available_parallelism()
+                .ok()
+                .filter(|_| root == Path::new("/"))
+                .map(usize::from),
             smt: topology.smt_control().map(str::to_owned),
             governor: topology.allowed().first().and_then(|cpu| topology.governor(cpu)).map(str::to_owned),
             clocksource: line("sys/devices/system/clocksource/clocksource0/current_clocksource"),

@@ -10,7 +10,10 @@ const NS_PER_US: f64 = 1_000.0;
 
 /// Writes the distribution as `Value Percentile TotalCount 1/(1-Percentile)` lines, values in
 /// microseconds, with the footer that the HdrHistogram tools write.
-pub fn write_hgrm(histogram: &LatencyHistogram, mut out: impl Write) -> io::Result<()> {
+///
+/// `censored` requests, whose latency is not known, have no place in the lines and are counted in the
+/// footer.
+pub fn write_hgrm(histogram: &LatencyHistogram, censored: u64, mut out: impl Write) -> io::Result<()> {
     let hdr = histogram.as_hdr();
     writeln!(out, "{:>12} {:>14} {:>10} {:>14}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")?;
     let mut below = 0;
@@ -35,7 +38,8 @@ pub fn write_hgrm(histogram: &LatencyHistogram, mut out: impl Write) -> io::Resu
         hdr.buckets(),
         2_048 // three significant digits
     )?;
-    writeln!(out, "#[Unit    = microseconds, counted from the intended arrival]")
+    writeln!(out, "#[Unit    = microseconds, counted from the intended arrival]")?;
+    writeln!(out, "#[Censored = {censored} requests that never ended are not in these lines]")
 }
 
 #[cfg(test)]
@@ -47,7 +51,7 @@ mod tests {
         let mut histogram = LatencyHistogram::new();
         (1..=1_000_u64).for_each(|i| histogram.record(i * 1_000));
         let mut text = Vec::new();
-        write_hgrm(&histogram, &mut text).unwrap();
+        write_hgrm(&histogram, 3, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         let rows: Vec<Vec<f64>> = text
             .lines()
@@ -59,13 +63,13 @@ mod tests {
         assert!(rows.windows(2).all(|w| w[0][0] <= w[1][0] && w[0][1] <= w[1][1] && w[0][2] <= w[1][2]));
         assert_eq!(rows.last().unwrap()[2], 1_000.0);
         assert!(text.contains("Total count    =         1000"), "{text}");
-        assert!(text.contains("microseconds"));
+        assert!(text.contains("microseconds") && text.contains("Censored = 3 "));
     }
 
     #[test]
     fn an_empty_distribution_is_written_without_invented_values() {
         let mut text = Vec::new();
-        write_hgrm(&LatencyHistogram::new(), &mut text).unwrap();
+        write_hgrm(&LatencyHistogram::new(), 0, &mut text).unwrap();
         assert!(String::from_utf8(text).unwrap().contains("Total count    =            0"));
     }
 }

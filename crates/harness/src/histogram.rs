@@ -76,6 +76,11 @@ impl LatencyHistogram {
         (self.count() > 0).then(|| self.inner.value_at_quantile(q).min(self.max_ns))
     }
 
+    /// Whether two values are the same to this histogram.
+    pub fn is_same_bucket(&self, one_ns: u64, other_ns: u64) -> bool {
+        self.inner.equivalent(one_ns, other_ns)
+    }
+
     /// The HdrHistogram itself, for its iterators and encoders.
     pub fn as_hdr(&self) -> &Histogram<u64> {
         &self.inner

@@ -39,23 +39,30 @@ pub fn needed_samples(q: f64) -> u64 {
 /// Quantile `q` of all requests: those that ended (`observed`) and those whose latency is only
 /// known to exceed what they had waited (`censored`).
 ///
-/// The observation of rank ⌈q·n⌉ among both is the quantile if every censored value lies above it,
-/// and a lower bound otherwise (right censoring; Kaplan & Meier 1958).
+/// The observation of rank ⌈q·n⌉ among both, each censored one taken at what it had waited, is a lower
+/// bound; the one of the same rank with all censored ones taken as endless is an upper bound (right
+/// censoring; Kaplan & Meier 1958). Where the two lie within the histogram's resolution, the quantile
+/// is known in spite of what was cut off.
 pub fn quantile(observed: &LatencyHistogram, censored: &LatencyHistogram, q: f64) -> Quantile {
+    let (answered, all) = (observed.count(), observed.count() + censored.count());
     let needed = needed_samples(q);
-    if observed.count() + censored.count() < needed {
+    if all < needed {
         return Quantile::TooFew { needed };
     }
-    let shortest_wait = match censored.min_ns() {
-        None => return observed.value_at_quantile_ns(q).map_or(Quantile::TooFew { needed }, Quantile::Known),
-        Some(shortest) => shortest,
-    };
-    let mut all = observed.clone();
-    all.merge(censored);
-    match all.value_at_quantile_ns(q) {
-        None => Quantile::TooFew { needed },
-        Some(value) if shortest_wait > value => Quantile::Known(value),
-        Some(value) => Quantile::AtLeast(value),
+    if censored.count() == 0 {
+        return observed.value_at_quantile_ns(q).map_or(Quantile::TooFew { needed }, Quantile::Known);
+    }
+    let mut both = observed.clone();
+    both.merge(censored);
+    let Some(lower) = both.value_at_quantile_ns(q) else { return Quantile::TooFew { needed } };
+    let rank = (q * all as f64).ceil();
+    // Endless observations take the last ranks: this one is among them.
+    if rank > answered as f64 {
+        return Quantile::AtLeast(lower);
+    }
+    match observed.value_at_quantile_ns(rank / answered as f64) {
+        Some(upper) if observed.is_same_bucket(lower, upper) => Quantile::Known(upper),
+        _ => Quantile::AtLeast(lower),
     }
 }
 
@@ -115,6 +122,11 @@ impl LatencySummary {
         }
     }
 
+    /// Longest known latency; a lower bound if anything was cut off.
+    pub fn max(&self) -> Option<Quantile> {
+        self.max.map(|max| if self.censored > 0 { Quantile::AtLeast(max) } else { Quantile::Known(max) })
+    }
+
     /// The value or bound of the quantile written as `name`, in nanoseconds.
     pub fn value_or_bound_ns(&self, name: &str) -> Option<u64> {
         match self.quantile(name)? {
@@ -155,6 +167,13 @@ mod tests {
     }
 
     #[test]
+    fn one_short_wait_does_not_unsettle_a_large_sample() {
+        // A connection broke with one request 20 ns old, among a hundred thousand that took 1 µs.
+        let observed = filled((0..100_000).map(|_| 1_000));
+        assert_eq!(quantile(&observed, &filled([20]), 0.99), Quantile::Known(1_000));
+    }
+
+    #[test]
     fn requests_cut_off_above_a_quantile_leave_it_known() {
         let observed = filled(1..=98);
         let censored = filled([1_000_000, 1_000_000]);
@@ -163,11 +182,11 @@ mod tests {
 
     #[test]
     fn a_summary_survives_json() {
-        let summary = LatencySummary::new(&filled(1..=5_000), &filled([20]));
+        let summary = LatencySummary::new(&filled(1..=5_000), &filled([20; 100]));
         let text = serde_json::to_string(&summary).unwrap();
         let back: LatencySummary = serde_json::from_str(&text).unwrap();
         assert_eq!(summary, back);
-        assert_eq!(back.quantiles["0.9999"], None, "5,001 observations cannot carry p99.99");
-        assert!(back.lower_bounds.contains_key("0.99"), "a request cut off at 20 ns could reach p99");
+        assert_eq!(back.quantiles["0.9999"], None, "5,100 observations cannot carry p99.99");
+        assert!(back.lower_bounds.contains_key("0.99"), "requests cut off at 20 ns could reach p99");
     }
 }

@@ -12,7 +12,7 @@
 //! recorder.schedule(1_000);
 //! recorder.complete(Completion {
 //!     intended_ns: 1_000,
-//!     sent_ns: 1_050,
+//!     sent_ns: Some(1_050),
 //!     ended_ns: 9_000,
 //!     outcome: Outcome::Ok(Reply::Done),
 //! });

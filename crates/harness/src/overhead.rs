@@ -56,7 +56,7 @@ fn record_cost_ns(clock: &impl Clock) -> f64 {
         // Latencies spread over a decade, as real ones are: one bucket alone would flatter the cache.
         let completion = Completion {
             intended_ns: i,
-            sent_ns: i + 40,
+            sent_ns: Some(i + 40),
             ended_ns: i + 10_000 + i * 97 % 90_000,
             outcome: Outcome::Ok(Reply::Done),
         };

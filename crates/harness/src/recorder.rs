@@ -16,6 +16,8 @@ pub struct Recorder {
     /// What censored requests had waited since their intended arrival, and since their send.
     censored_sojourn: LatencyHistogram,
     censored_since_send: LatencyHistogram,
+    /// How late the requests already were that were never sent.
+    censored_lateness: LatencyHistogram,
     tally: Tally,
     warmup: Tally,
     timeline: Timeline,
@@ -31,6 +33,7 @@ impl Recorder {
             lateness: LatencyHistogram::new(),
             censored_sojourn: LatencyHistogram::new(),
             censored_since_send: LatencyHistogram::new(),
+            censored_lateness: LatencyHistogram::new(),
             tally: Tally::default(),
             warmup: Tally::default(),
             timeline: Timeline::new(phases),
@@ -55,6 +58,7 @@ impl Recorder {
         self.lateness.merge(&other.lateness);
         self.censored_sojourn.merge(&other.censored_sojourn);
         self.censored_since_send.merge(&other.censored_since_send);
+        self.censored_lateness.merge(&other.censored_lateness);
         self.tally.merge(&other.tally);
         self.warmup.merge(&other.warmup);
         self.timeline.merge(&other.timeline);
@@ -70,7 +74,7 @@ impl Recorder {
         &self.since_send
     }
 
-    /// Send − intended arrival of all requests, however they ended.
+    /// Send − intended arrival of all requests that were sent, however they ended.
     pub fn lateness(&self) -> &LatencyHistogram {
         &self.lateness
     }
@@ -83,6 +87,11 @@ impl Recorder {
     /// What censored requests had waited since their send; those never sent are not in it.
     pub fn censored_since_send(&self) -> &LatencyHistogram {
         &self.censored_since_send
+    }
+
+    /// How late the requests already were that were never sent.
+    pub fn censored_lateness(&self) -> &LatencyHistogram {
+        &self.censored_lateness
     }
 
     /// Where the measured requests ended.
@@ -110,16 +119,20 @@ impl CompletionSink for Recorder {
             return;
         }
         self.tally.end(completion.outcome);
-        self.lateness.record(completion.lateness_ns());
-        if let Outcome::Ok(_) = completion.outcome {
-            self.sojourn.record(completion.sojourn_ns());
-            self.since_send.record(completion.since_send_ns());
-        } else if completion.outcome.is_censored() {
-            self.censored_sojourn.record(completion.sojourn_ns());
-            // A request that was never sent has waited, but not since any send.
-            if completion.sent_ns < completion.ended_ns {
-                self.censored_since_send.record(completion.since_send_ns());
-            }
+        let (sojourn_ns, since_send_ns) = (completion.sojourn_ns(), completion.since_send_ns());
+        match completion.lateness_ns() {
+            Some(lateness_ns) => self.lateness.record(lateness_ns),
+            None => self.censored_lateness.record(sojourn_ns),
+        }
+        let (sojourn, since_send) = match completion.outcome {
+            Outcome::Ok(_) => (&mut self.sojourn, &mut self.since_send),
+            censored if censored.is_censored() => (&mut self.censored_sojourn, &mut self.censored_since_send),
+            _ => return,
+        };
+        sojourn.record(sojourn_ns);
+        // A request that was never sent has waited, but not since any send.
+        if let Some(since_send_ns) = since_send_ns {
+            since_send.record(since_send_ns);
         }
     }
 }
@@ -135,7 +148,7 @@ mod tests {
     }
 
     fn ended(intended_ns: u64, outcome: Outcome) -> Completion {
-        Completion { intended_ns, sent_ns: intended_ns + 5, ended_ns: intended_ns + 25, outcome }
+        Completion { intended_ns, sent_ns: Some(intended_ns + 5), ended_ns: intended_ns + 25, outcome }
     }
 
     #[test]
@@ -161,6 +174,15 @@ mod tests {
             3,
             "an error reply is an answer, not a censored wait"
         );
+    }
+
+    #[test]
+    fn what_was_never_sent_has_no_lateness_but_a_lower_bound_of_it() {
+        let mut recorder = recorder();
+        recorder.schedule(200_000_000);
+        recorder.complete(Completion { sent_ns: None, ..ended(200_000_000, Outcome::Unfinished) });
+        assert_eq!((recorder.lateness().count(), recorder.censored_lateness().max_ns()), (0, Some(25)));
+        assert_eq!((recorder.censored_since_send().count(), recorder.censored_sojourn().count()), (0, 1));
     }
 
     #[test]

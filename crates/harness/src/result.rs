@@ -10,6 +10,7 @@ use crate::latency::LatencySummary;
 use crate::overhead::Overhead;
 use crate::plan::PlanRecord;
 use crate::tally::Tally;
+use crate::timeline::IntervalView;
 use crate::verdict::Verdict;
 
 /// Name and version of the format. Readers refuse another major version.
@@ -71,30 +72,19 @@ impl Latencies {
     /// How much lower a sojourn quantile (`"0.99"`) would be if its requests had been sent on time:
     /// its distance to the same quantile of `since_send`, in nanoseconds.
     ///
-    /// `None` where a quantile is unknown or only bounded.
+    /// Bounds are compared where no value is known; `None` where samples are too few.
     pub fn lateness_in_ns(&self, quantile: &str) -> Option<u64> {
-        let known = |summary: &LatencySummary| summary.quantiles.get(quantile).copied().flatten();
-        Some(known(&self.sojourn)?.saturating_sub(known(&self.since_send)?))
+        let of = |summary: &LatencySummary| summary.value_or_bound_ns(quantile);
+        Some(of(&self.sojourn)?.saturating_sub(of(&self.since_send)?))
     }
 }
 
 /// One interval of the measured phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalReport {
-    /// Start, in nanoseconds since the start of the measured phase.
-    pub start_ns: u64,
-    /// Length in nanoseconds.
-    pub length_ns: u64,
-    /// Requests whose intended arrival lies in the interval.
-    pub offered: u64,
-    /// Requests answered well during the interval.
-    pub completed: u64,
-    /// Requests open at the interval's end.
-    pub in_flight: u64,
-    /// Median sojourn time of the requests that arrived in the interval, in nanoseconds.
-    pub p50_ns: Option<u64>,
-    /// 99th percentile of the same; null under 100 requests.
-    pub p99_ns: Option<u64>,
+    /// What happened in it.
+    #[serde(flatten)]
+    pub view: IntervalView,
     /// When the counters were read, in nanoseconds since the start of the measured phase; null if
     /// they were not read for this interval.
     pub counters_read_ns: Option<u64>,

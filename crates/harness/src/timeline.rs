@@ -1,6 +1,7 @@
 //! What happened when: the measured phase cut into intervals.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use crate::completion::{Completion, Outcome};
 use crate::histogram::MAX_LATENCY_NS;
@@ -34,7 +35,7 @@ struct IntervalCounts {
 }
 
 /// One interval, read out.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntervalView {
     /// Start, in nanoseconds since the start of the measured phase.
     pub start_ns: u64,
@@ -91,6 +92,10 @@ impl Timeline {
     /// Counts an ended request.
     #[inline]
     pub fn end(&mut self, completion: &Completion) {
+        // A request that the run's end overtook stays open: nothing has ended but the looking.
+        if completion.outcome == Outcome::Unfinished {
+            return;
+        }
         let is_ok = matches!(completion.outcome, Outcome::Ok(_));
         if completion.ended_ns < self.phases.measure_ns {
             self.open_at_start -= 1;
@@ -166,7 +171,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn answered(intended_ns: u64, ended_ns: u64) -> Completion {
-        Completion { intended_ns, sent_ns: intended_ns, ended_ns, outcome: Outcome::Ok(Reply::Hit) }
+        Completion { intended_ns, sent_ns: Some(intended_ns), ended_ns, outcome: Outcome::Ok(Reply::Hit) }
     }
 
     #[test]

@@ -25,12 +25,14 @@ pub const LATENESS_FLOOR_NS: u64 = 1_000;
 pub const DECISIVE_QUANTILE: &str = "0.99";
 /// Largest share of the measured requests that may fail or time out in a valid run.
 pub const FAILURE_SHARE_MAX: f64 = 0.01;
-/// Largest share of the measured arrivals that may be missing from the completions of the measured
-/// phase; together with a backlog that grows, more means that the load exceeds the capacity.
+/// Largest share of the measured arrivals that may be open at the end of the measured phase; together
+/// with a backlog that grows, more means that the load exceeds the capacity.
 pub const SHORTFALL_SHARE_MAX: f64 = 0.01;
 /// Growth of the requests in flight from the first to the last third of the run that counts as a
 /// growing backlog.
 pub const BACKLOG_GROWTH: f64 = 2.0;
+/// Fewest requests by which a backlog must have grown: with a handful in flight, doubling is chance.
+pub const BACKLOG_MIN: f64 = 10.0;
 
 /// Judgement of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,8 +133,10 @@ pub struct Evidence<'a> {
     pub timeline: &'a [IntervalView],
     /// Time at the limit of requests in flight, summed over threads, in nanoseconds.
     pub time_at_cap_ns: u64,
-    /// Connections that broke during the run, of all.
-    pub connections: (u32, u32),
+    /// Connections that broke during the run.
+    pub connections_lost: u32,
+    /// Connections at its start.
+    pub connections: u32,
     /// The threads and their counters.
     pub threads: &'a [ThreadReport],
     /// Why threads could not be placed as asked.
@@ -227,7 +231,8 @@ fn judge_accounting(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
     push(ReasonCode::Failures, tally.failed(), "failed: the tally names the causes");
     push(ReasonCode::Timeouts, tally.timed_out, "were not answered within the time limit");
     push(ReasonCode::Unfinished, tally.unfinished, "were still open at the drain limit");
-    if let (lost @ 1.., all) = evidence.connections {
+    let (lost, all) = (evidence.connections_lost, evidence.connections);
+    if lost > 0 && lost < all {
         reasons.push(note(
             ReasonCode::ConnectionsLost,
             format!(
@@ -303,9 +308,8 @@ fn judge_generator(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
 fn judge_stability(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
     let timeline = evidence.timeline;
     let arrived: u64 = timeline.iter().map(|interval| interval.offered).sum();
-    let completed: u64 = timeline.iter().map(|interval| interval.completed).sum();
-    let missing = arrived.saturating_sub(completed);
-    if timeline.len() < 3 || missing as f64 <= SHORTFALL_SHARE_MAX * arrived as f64 {
+    let open_at_end = timeline.last().map_or(0, |interval| interval.in_flight);
+    if timeline.len() < 3 || open_at_end as f64 <= SHORTFALL_SHARE_MAX * arrived as f64 {
         return;
     }
     let third = timeline.len() / 3;
@@ -313,7 +317,7 @@ fn judge_stability(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
         |part: &[IntervalView]| part.iter().map(|i| i.in_flight as f64).sum::<f64>() / part.len() as f64;
     let (first, last) =
         (mean_in_flight(&timeline[..third]), mean_in_flight(&timeline[timeline.len() - third..]));
-    if last > BACKLOG_GROWTH * first {
+    if last > BACKLOG_GROWTH * first && last - first >= BACKLOG_MIN {
         reasons.push(invalid(
             ReasonCode::Unstable,
             format!(

@@ -4,13 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailcore_harness::{Clock, Completion, CompletionSink, Ending, Outcome, Phases, Recorder};
 
-use crate::schedule::{Schedule, ScheduleHash, Scheduled};
+use crate::schedule::{Schedule, ScheduleHash};
 use crate::transport::Transport;
 
-/// Most requests sent between two looks at the replies: bounds the delay of either by the other.
+/// Most requests sent between two looks at the replies: bounds what sending adds to their latency.
 const SEND_BATCH: usize = 32;
-/// Interval between two searches for timed-out requests.
+/// Shortest interval between two searches for timed-out requests; longer time limits are looked at
+/// within 1 % of their length, because each search visits every connection.
 const EXPIRE_EVERY_NS: u64 = 1_000_000;
+/// Unsent requests counted between two looks at the stop flag.
+const COUNT_BATCH: u64 = 1 << 16;
 /// A send due this soon is waited for without another look at the sockets, which costs about as
 /// much (one `epoll_wait(2)` without events).
 const GUARD_NS: u64 = 1_000;
@@ -56,6 +59,7 @@ pub struct Engine<'a, C, T> {
     recorder: Recorder,
     time_at_cap_ns: u64,
     capped_since_ns: Option<u64>,
+    expire_every_ns: u64,
     next_expire_ns: u64,
 }
 
@@ -70,6 +74,7 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
         transport: T,
         (limits, stop): (EngineLimits, &'a AtomicBool),
     ) -> Self {
+        let expire_every_ns = EXPIRE_EVERY_NS.max(limits.timeout_ns / 100);
         Self {
             clock,
             schedule,
@@ -79,7 +84,8 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
             recorder: Recorder::new(limits.phases),
             time_at_cap_ns: 0,
             capped_since_ns: None,
-            next_expire_ns: limits.phases.start_ns.saturating_add(EXPIRE_EVERY_NS),
+            expire_every_ns,
+            next_expire_ns: limits.phases.start_ns.saturating_add(expire_every_ns),
         }
     }
 
@@ -97,10 +103,7 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
             }
         };
         self.leave_cap(now_ns);
-        while let Some(unsent) = self.schedule.advance() {
-            self.recorder.schedule(unsent.intended_ns);
-            self.recorder.complete(never_sent(unsent, now_ns));
-        }
+        let (ending, phases) = self.count_unsent(now_ns, (ending, phases));
         self.transport.abandon(now_ns, &mut self.recorder);
         EngineReport {
             recorder: self.recorder,
@@ -112,17 +115,44 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
         }
     }
 
+    /// Accounts for every scheduled request that the run's end overtook before it could be sent.
+    fn count_unsent(&mut self, now_ns: u64, (ending, phases): (Ending, Phases)) -> (Ending, Phases) {
+        let mut counted = 0;
+        let mut cut = None;
+        while let Some(unsent) = self.schedule.advance() {
+            self.recorder.schedule(unsent.intended_ns);
+            self.recorder.complete(Completion {
+                intended_ns: unsent.intended_ns,
+                sent_ns: None,
+                ended_ns: now_ns,
+                outcome: Outcome::Unfinished,
+            });
+            counted += 1;
+            // A plan far beyond any machine can leave billions; whoever stops it need not wait for them.
+            if counted % COUNT_BATCH == 0 && cut.is_none() && self.stop.load(Ordering::Relaxed) {
+                cut = Some(unsent.intended_ns + 1);
+                self.schedule.cut_at(unsent.intended_ns + 1);
+            }
+        }
+        match (ending, cut) {
+            (Ending::Completed, Some(cut_ns)) => (Ending::Interrupted, phases.cut_at(cut_ns)),
+            unchanged => (unchanged.0, phases),
+        }
+    }
+
     fn offer(&mut self) -> Ending {
         let drain_end_ns = self.limits.phases.end_ns.saturating_add(self.limits.drain_ns);
         loop {
             let now_ns = self.clock.now_ns();
             self.send_due(now_ns);
-            if now_ns >= self.next_expire_ns {
-                self.expire(now_ns);
-            }
             // Also with nothing in flight: a peer that closes, or talks without being asked, is noticed
             // before the next request is sent to it.
             self.transport.poll(self.clock, &mut self.recorder);
+            // After the replies have been taken in: one that was there in time is not timed out because
+            // this thread was not.
+            if now_ns >= self.next_expire_ns {
+                self.expire(now_ns);
+            }
             if let Some(what) = self.transport.lost() {
                 return Ending::TargetLost(what.to_owned());
             }
@@ -133,7 +163,8 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
             if is_done || now_ns >= drain_end_ns {
                 return Ending::Completed;
             }
-            self.relax(now_ns, drain_end_ns);
+            self.schedule.refill();
+            self.relax(drain_end_ns);
         }
     }
 
@@ -145,7 +176,7 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
             && next.intended_ns <= now_ns
             && sent < SEND_BATCH
         {
-            if self.transport.in_flight() >= self.limits.max_in_flight {
+            if self.transport.held() >= self.limits.max_in_flight {
                 self.capped_since_ns.get_or_insert(now_ns);
                 break;
             }
@@ -162,12 +193,13 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
 
     fn leave_cap(&mut self, now_ns: u64) {
         if let Some(since_ns) = self.capped_since_ns.take() {
-            self.time_at_cap_ns += now_ns.saturating_sub(since_ns);
+            // What waited only in the warm-up is not measured.
+            self.time_at_cap_ns += now_ns.saturating_sub(since_ns.max(self.limits.phases.measure_ns));
         }
     }
 
     fn expire(&mut self, now_ns: u64) {
-        self.next_expire_ns = now_ns.saturating_add(EXPIRE_EVERY_NS);
+        self.next_expire_ns = now_ns.saturating_add(self.expire_every_ns);
         if self.transport.in_flight() == 0 {
             return;
         }
@@ -178,7 +210,7 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
 
     /// Lets time pass up to the next thing that can happen.
     #[inline]
-    fn relax(&self, now_ns: u64, drain_end_ns: u64) {
+    fn relax(&self, drain_end_ns: u64) {
         let next_send_ns = self.schedule.peek().map_or(drain_end_ns, |next| next.intended_ns);
         let until_ns = match self.transport.next_event_ns() {
             // A capped sender can do nothing before the next end.
@@ -188,20 +220,10 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
         };
         let until_ns = until_ns.min(drain_end_ns).min(self.next_expire_ns);
         self.clock.relax_until(until_ns);
-        if until_ns.saturating_sub(now_ns) <= GUARD_NS {
+        if until_ns.saturating_sub(self.clock.now_ns()) <= GUARD_NS {
             while self.clock.now_ns() < until_ns && !self.stop.load(Ordering::Relaxed) {
                 self.clock.relax_until(until_ns);
             }
         }
-    }
-}
-
-/// The end of a request that the run's end overtook before it could be sent.
-fn never_sent(scheduled: Scheduled, now_ns: u64) -> Completion {
-    Completion {
-        intended_ns: scheduled.intended_ns,
-        sent_ns: now_ns,
-        ended_ns: now_ns,
-        outcome: Outcome::Unfinished,
     }
 }

@@ -80,7 +80,7 @@ fn decode_value(request: &Request, header: &[u8], rest: &[u8], line_len: usize) 
     let (Some(key), Some(_flags), Some(bytes)) = (fields.next(), fields.next(), fields.next()) else {
         return Decoded::Garbage;
     };
-    let Some(bytes) = parse_decimal(bytes).filter(|&bytes| bytes <= u64::from(VALUE_LEN_MAX) * 1_024) else {
+    let Some(bytes) = parse_decimal(bytes).filter(|&bytes| bytes <= u64::from(VALUE_LEN_MAX)) else {
         return Decoded::Garbage;
     };
     let data_len = bytes as usize;

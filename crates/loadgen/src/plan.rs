@@ -14,8 +14,8 @@ use crate::memcached::VALUE_LEN_MAX;
 use crate::schedule::ScheduleLaw;
 use crate::workload::{KeyLaw, Workload};
 
-/// Highest rate that can be planned: one request per nanosecond of one worker.
-const RATE_MAX_RPS: f64 = 1e9;
+/// Highest rate that can be planned: several times what a worker can send to nobody at all.
+const RATE_MAX_RPS: f64 = 1e8;
 /// Longest run that can be planned.
 const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Largest number of keys that the protocols can spell.
@@ -100,7 +100,7 @@ impl RunPlan {
 
     fn check_rates(&self) -> Result<(), LoadError> {
         if !(self.rate_rps > 0.0 && self.rate_rps <= RATE_MAX_RPS) {
-            let problem = "the offered load must be above 0 and at most 1G requests/s, for example 20k";
+            let problem = "the offered load must be above 0 and at most 100M requests/s, for example 20k";
             return Err(LoadError::plan("--rate", self.rate_rps, problem));
         }
         if self.duration.is_zero() || self.duration > DURATION_MAX || self.warmup > DURATION_MAX {
@@ -167,7 +167,8 @@ impl RunPlan {
 
     /// Connections of `worker` (0-based): an equal share, the first ones taking the remainder.
     pub fn connections_of(&self, worker: u32) -> u32 {
-        self.connections / self.threads + u32::from(worker < self.connections % self.threads)
+        let threads = self.threads.max(1);
+        self.connections / threads + u32::from(worker < self.connections % threads)
     }
 
     /// The plan as a result records it.

@@ -9,6 +9,7 @@ use tailcore_harness::Reply;
 use crate::BUFFER_LEN;
 use crate::error::LoadError;
 use crate::protocol::{Decoded, Protocol};
+use crate::transport::tcp::open_blocking;
 use crate::workload::{Operation, Request, Workload};
 
 /// Bytes written ahead of their replies, well below what socket buffers hold.
@@ -21,6 +22,7 @@ const READ_PAUSE: Duration = Duration::from_millis(100);
 /// Stores all keys of `workload` and checks that each was acknowledged.
 ///
 /// `progress` is told now and then how many keys are stored; it ends the preload by returning false.
+/// Returns whether all keys were stored.
 ///
 /// # Errors
 ///
@@ -30,7 +32,7 @@ pub fn preload(
     workload: &Workload,
     protocol: &mut impl Protocol,
     progress: &mut dyn FnMut(u64) -> bool,
-) -> Result<(), LoadError> {
+) -> Result<bool, LoadError> {
     let mut wire = Wire::open(address)?;
     let mut next = 0;
     while next < workload.keys {
@@ -47,15 +49,15 @@ pub fn preload(
         for key in first..next {
             match wire.acknowledgement(&store(workload, key), protocol, &mut || progress(key)) {
                 Ok(true) => {}
-                Ok(false) => return Ok(()),
+                Ok(false) => return Ok(false),
                 Err(problem) => return Err(failed(key, problem)),
             }
         }
         if !progress(next) {
-            return Ok(());
+            return Ok(next == workload.keys);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 fn store(workload: &Workload, key: u64) -> Request {
@@ -71,10 +73,9 @@ struct Wire {
 
 impl Wire {
     fn open(address: SocketAddr) -> Result<Self, LoadError> {
-        let stream = TcpStream::connect(address).map_err(|source| LoadError::Connect { address, source })?;
+        let stream = open_blocking(address)?;
         stream
-            .set_nodelay(true)
-            .and_then(|()| stream.set_read_timeout(Some(READ_PAUSE)))
+            .set_read_timeout(Some(READ_PAUSE))
             .and_then(|()| stream.set_write_timeout(Some(REPLY_TIMEOUT)))
             .map_err(|source| LoadError::Socket { action: "prepare the preload", address, source })?;
         Ok(Self { stream, output: Vec::with_capacity(2 * BATCH_LEN), input: Vec::with_capacity(BUFFER_LEN) })

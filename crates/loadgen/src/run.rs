@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
+use tailcore_harness::phases::as_ns;
 use tailcore_harness::{
     Clock, Ending, Environment, Evidence, Idle, IntervalReport, Latencies, LatencyHistogram, LatencySummary,
     MonotonicClock, Overhead, Phases, Recorder, RunResult, ThreadId, ThreadReport, ThreadWatch, Verdict,
@@ -16,6 +17,7 @@ use crate::coordinator::{Coordinator, CounterSample};
 use crate::engine::EngineReport;
 use crate::error::LoadError;
 use crate::floor;
+use crate::limits;
 use crate::schedule::ScheduleHash;
 use crate::session::{Placement, Session, place_threads};
 use crate::transport::Transport;
@@ -31,6 +33,8 @@ pub struct RunOutcome {
     pub result: RunResult,
     /// Sojourn times of the answered requests, for `.hgrm`.
     pub sojourn: LatencyHistogram,
+    /// Requests that have no sojourn time because they never ended.
+    pub censored: u64,
     /// How the run came to its end.
     pub ending: Ending,
 }
@@ -46,13 +50,19 @@ pub fn run<T: Transport>(
     connect: impl Fn(u32) -> Result<T, LoadError> + Sync,
 ) -> Result<RunOutcome, LoadError> {
     session.plan.check()?;
-    let placement = match session.placement.take() {
-        Some(placement) => placement,
+    let counted = session.plan.threads as usize + session.observed.len();
+    limits::ensure_open_files(session.connections, counted * session.plan.events.len())?;
+    let placement = match &session.placement {
+        Some(placement) => placement.clone(),
         None => {
             let roles = vec![Role::Client; session.plan.threads as usize];
             place_threads(session.topology, &session.plan.pin, &roles)?
         }
     };
+    if placement.cpus.len() != session.plan.threads as usize {
+        let problem = format!("the placement has room for {}", placement.cpus.len());
+        return Err(LoadError::plan("--threads", session.plan.threads, problem));
+    }
     let clock = MonotonicClock::start(idle_for(session));
     let overhead = Overhead {
         null_service_ns: floor::null_service_ns(&clock),
@@ -104,18 +114,21 @@ impl Crew<'_, '_> {
                 let name = format!("tailcore-client-{index}");
                 let handle = thread::Builder::new()
                     .name(name.clone())
-                    .spawn_scoped(scope, move || work(&assignment, &signals, connect))
+                    .spawn_scoped(scope, move || work(&assignment, signals, connect))
                     .map_err(|source| LoadError::Thread { name, source })?;
                 handles.push(handle);
                 starts.push(start);
             }
             drop(ready);
-            let mut threads = self.session.observed.clone();
+            let mut clients = Vec::with_capacity(handles.len());
             for _ in 0..handles.len() {
-                threads.push(is_ready.recv().map_err(|_| panicked())??);
+                clients.push(is_ready.recv().map_err(|_| panicked())??);
             }
-            let start_ns = self.clock.now_ns() + START_LEAD.as_nanos() as u64;
-            let mut coordinator = self.coordinator(threads, start_ns);
+            clients.sort_unstable_by_key(|&(index, _)| index);
+            let watches = self.watches(clients.into_iter().map(|(_, id)| id));
+            let start_ns = self.clock.now_ns() + as_ns(START_LEAD);
+            let phases = self.session.plan.phases(start_ns);
+            let mut coordinator = Coordinator::new(self.clock.clone(), phases, watches);
             for start in starts {
                 start.send(start_ns).map_err(|_| panicked())?;
             }
@@ -127,10 +140,10 @@ impl Crew<'_, '_> {
         })
     }
 
-    fn coordinator(&self, threads: Vec<ThreadId>, start_ns: u64) -> Coordinator {
-        let events = &self.session.plan.events;
-        let watches = threads.into_iter().map(|id| ThreadWatch::open(id, events)).collect();
-        Coordinator::new(self.clock.clone(), self.session.plan.phases(start_ns), watches)
+    /// Opens the counters of the observed threads and of the clients, in this order.
+    fn watches(&self, clients: impl Iterator<Item = ThreadId>) -> Vec<ThreadWatch> {
+        let observed = self.session.observed.iter().cloned();
+        observed.chain(clients).map(|id| ThreadWatch::open(id, &self.session.plan.events)).collect()
     }
 }
 
@@ -158,8 +171,12 @@ fn panicked() -> LoadError {
 fn assemble(
     session: &Session<'_>,
     placement: &Placement,
-    (reports, (threads, samples), overhead): (Vec<EngineReport>, Watched, Overhead),
+    (reports, (mut threads, samples), overhead): (Vec<EngineReport>, Watched, Overhead),
 ) -> RunOutcome {
+    // The observed threads come first; they offer nothing.
+    for (thread, report) in threads.iter_mut().skip(session.observed.len()).zip(&reports) {
+        thread.sojourn_ns = Some(latencies(&report.recorder).sojourn);
+    }
     let merged = Merged::new(reports, session.plan.phases(0));
     let (recorder, phases) = (&merged.recorder, merged.phases);
     let latencies = latencies(recorder);
@@ -175,7 +192,8 @@ fn assemble(
         latencies: &latencies,
         timeline: &views,
         time_at_cap_ns: merged.time_at_cap_ns,
-        connections: (merged.connections_lost, session.connections),
+        connections_lost: merged.connections_lost,
+        connections: session.connections,
         threads: &threads,
         pin_problem: placement.problem.as_deref(),
         debug_build: cfg!(debug_assertions),
@@ -186,13 +204,7 @@ fn assemble(
         .map(|view| {
             let sample = samples.next();
             IntervalReport {
-                start_ns: view.start_ns,
-                length_ns: view.length_ns,
-                offered: view.offered,
-                completed: view.completed,
-                in_flight: view.in_flight,
-                p50_ns: view.p50_ns,
-                p99_ns: view.p99_ns,
+                view,
                 counters_read_ns: sample.as_ref().map(|s| s.read_ns.saturating_sub(phases.measure_ns)),
                 counters: sample.map_or_else(Vec::new, |s| s.deltas),
             }
@@ -218,15 +230,16 @@ fn assemble(
         overhead,
         verdict,
     };
-    RunOutcome { result, sojourn: merged.recorder.sojourn().clone(), ending: merged.ending }
+    let sojourn = merged.recorder.sojourn().clone();
+    let censored = merged.recorder.censored_sojourn().count();
+    RunOutcome { result, sojourn, censored, ending: merged.ending }
 }
 
 fn latencies(recorder: &Recorder) -> Latencies {
-    let nothing = LatencyHistogram::new();
     Latencies {
         sojourn: LatencySummary::new(recorder.sojourn(), recorder.censored_sojourn()),
         since_send: LatencySummary::new(recorder.since_send(), recorder.censored_since_send()),
-        lateness: LatencySummary::new(recorder.lateness(), &nothing),
+        lateness: LatencySummary::new(recorder.lateness(), recorder.censored_lateness()),
     }
 }
 

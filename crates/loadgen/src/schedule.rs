@@ -29,7 +29,8 @@ pub struct ScheduleLaw {
 
 /// One worker's scheduled requests from `start_ns` up to (not including) `end_ns`.
 ///
-/// The next request is always drawn ahead, after the previous one has been sent.
+/// Two requests are drawn ahead, so that a due one can be sent, and the one after it looked at, before
+/// anything is drawn: [`Schedule::refill`] draws while the worker has time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     arrivals: Arrivals,
@@ -37,6 +38,8 @@ pub struct Schedule {
     start_ns: u64,
     end_ns: u64,
     next: Option<Scheduled>,
+    after_next: Option<Scheduled>,
+    is_exhausted: bool,
     hash: ScheduleHash,
 }
 
@@ -54,9 +57,12 @@ impl Schedule {
             start_ns,
             end_ns,
             next: None,
+            after_next: None,
+            is_exhausted: false,
             hash: ScheduleHash::default(),
         };
-        schedule.draw();
+        schedule.next = schedule.draw();
+        schedule.refill();
         schedule
     }
 
@@ -66,19 +72,28 @@ impl Schedule {
         self.next
     }
 
-    /// Takes the next request and draws the one after it.
+    /// Takes the next request. Draws only if it was not refilled since the last one.
     #[inline]
     pub fn advance(&mut self) -> Option<Scheduled> {
         let taken = self.next?;
         self.hash.add(taken.intended_ns - self.start_ns, taken.request);
-        self.draw();
+        self.next = self.after_next.take().or_else(|| self.draw());
         Some(taken)
+    }
+
+    /// Draws the request after the next one, if that has not been done.
+    #[inline]
+    pub fn refill(&mut self) {
+        if self.after_next.is_none() {
+            self.after_next = self.draw();
+        }
     }
 
     /// Drops everything intended at `end_ns` or later: the run is being cut short.
     pub fn cut_at(&mut self, end_ns: u64) {
         self.end_ns = self.end_ns.min(end_ns);
         self.next = self.next.filter(|next| next.intended_ns < self.end_ns);
+        self.after_next = self.after_next.filter(|next| next.intended_ns < self.end_ns);
     }
 
     /// Fingerprint of everything taken so far.
@@ -87,10 +102,13 @@ impl Schedule {
     }
 
     #[inline]
-    fn draw(&mut self) {
+    fn draw(&mut self) -> Option<Scheduled> {
+        if self.is_exhausted {
+            return None;
+        }
         let intended_ns = self.start_ns.saturating_add(self.arrivals.next_ns());
-        self.next = (intended_ns < self.end_ns)
-            .then(|| Scheduled { intended_ns, request: self.contents.next_request() });
+        self.is_exhausted = intended_ns >= self.end_ns;
+        (!self.is_exhausted).then(|| Scheduled { intended_ns, request: self.contents.next_request() })
     }
 }
 

@@ -4,8 +4,10 @@
 ///
 /// One value serves one thread; a deployment with several threads makes several values.
 pub trait Service {
-    /// Answers all complete requests at the start of `input`, appending to `output`, and returns
-    /// how many bytes of `input` were used up. An incomplete request is left for the next call.
+    /// Answers the request at the start of `input`, appending to `output`, and returns how many bytes
+    /// of `input` it took: 0 if it is not complete.
+    ///
+    /// One request per call, so that a server can stop between two when replies pile up.
     fn handle(&mut self, input: &[u8], output: &mut Vec<u8>) -> usize;
 
     /// Whether the connection must be closed once `output` is sent: the peer said goodbye, or sent

@@ -25,7 +25,7 @@ pub struct Session<'a> {
     pub observed: Vec<ThreadId>,
     /// Set by somebody else to end the run early, keeping what was measured.
     pub stop: Option<&'a AtomicBool>,
-    /// Told some twenty times a second how far the run is.
+    /// Told about twenty times a second how far the run is.
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
 }
 

@@ -22,8 +22,8 @@ pub(crate) struct Assignment<'a> {
 
 /// A worker's ends of the start-up conversation.
 pub(crate) struct Signals {
-    /// Says that the worker is placed and connected, or why not.
-    pub(crate) ready: Sender<Result<ThreadId, LoadError>>,
+    /// Says which worker is placed and connected, or why it is not.
+    pub(crate) ready: Sender<Result<(u32, ThreadId), LoadError>>,
     /// Gives the start, in nanoseconds on the run's clock; hangs up if there will be no run.
     pub(crate) start: Receiver<u64>,
 }
@@ -31,20 +31,23 @@ pub(crate) struct Signals {
 /// Places the thread, connects, waits for the start and runs. `None` if there was no run.
 pub(crate) fn work<T: Transport>(
     assignment: &Assignment<'_>,
-    signals: &Signals,
+    signals: Signals,
     connect: impl FnOnce(u32) -> Result<T, LoadError>,
 ) -> Option<EngineReport> {
+    let Signals { ready, start } = signals;
     let transport = match prepare(assignment, connect) {
         Ok((transport, id)) => {
-            signals.ready.send(Ok(id)).ok()?;
+            ready.send(Ok((assignment.index, id))).ok()?;
             transport
         }
         Err(error) => {
-            signals.ready.send(Err(error)).ok();
+            ready.send(Err(error)).ok();
             return None;
         }
     };
-    let start_ns = signals.start.recv().ok()?;
+    // Held any longer, it would keep the coordinator waiting for a worker that has panicked.
+    drop(ready);
+    let start_ns = start.recv().ok()?;
     let phases = assignment.plan.phases(start_ns);
     let schedule = Schedule::new(&assignment.plan.schedule_law(), assignment.index, start_ns, phases.end_ns);
     let limits = assignment.plan.limits(phases);

@@ -49,7 +49,8 @@ impl Case {
             latencies: &self.latencies,
             timeline: &self.timeline,
             time_at_cap_ns: self.time_at_cap_ns,
-            connections: (self.connections_lost, 4),
+            connections_lost: self.connections_lost,
+            connections: 4,
             threads: &self.threads,
             pin_problem: self.pin_problem.as_deref(),
             debug_build: self.debug_build,
@@ -164,6 +165,12 @@ fn a_growing_backlog_is_unstable_but_a_steady_one_is_not() {
     // Growth without a shortfall: a handful more requests in flight.
     case.timeline = (0..9).map(|i| interval(i, 20_000, 19_999, i + 1)).collect();
     assert!(case.judge().valid);
+    // A handful of slow requests at a low rate: growth by chance.
+    case.timeline = (0..9).map(|i| interval(i, 5, 5, if i == 8 { 3 } else { 0 })).collect();
+    assert!(case.judge().valid);
+    // Errors are answers: a service that refuses is not one that falls behind.
+    case.timeline = (0..9).map(|i| interval(i, 20_000, 10_000, 2)).collect();
+    assert!(case.judge().valid);
 }
 
 #[test]
@@ -231,11 +238,13 @@ fn surroundings_that_limit_the_numbers_are_noted() {
         scope: tailcore_pmu::Scope::User,
         outcome: Outcome::Scaled { count: 10, running: 0.5 },
     };
-    let thread = ThreadReport { role: "client".to_owned(), cpu: None, counters: vec![scaled] };
+    let thread =
+        ThreadReport { role: "client".to_owned(), cpu: None, sojourn_ns: None, counters: vec![scaled] };
     Case { threads: vec![thread], ..Case::sound() }.expect(ReasonCode::Multiplexed, Severity::Note);
     let verdict =
         Case { connections_lost: 3, ..Case::sound() }.expect(ReasonCode::ConnectionsLost, Severity::Note);
     assert!(verdict.reasons[0].message.starts_with("3 of 4 connections"), "{verdict:?}");
+    assert!(Case { connections_lost: 4, ..Case::sound() }.judge().reasons.is_empty(), "no others were left");
     let mut misses = Case::sound();
     misses.tally.misses = 5;
     misses.expect(ReasonCode::Misses, Severity::Note);

@@ -11,6 +11,8 @@ use crate::service::Service;
 const KEY_LEN_MAX: usize = 250;
 /// Longest command line before the peer is taken for something else.
 const LINE_MAX: usize = 8_192;
+/// Most keys of one `get`: with values of the largest size, what one command may answer.
+const KEYS_PER_GET_MAX: usize = 100;
 /// Most bytes stored, keys and values together.
 const STORE_LEN_MAX: usize = 1 << 30;
 
@@ -66,7 +68,7 @@ impl KvService {
     }
 
     fn get<'a>(&self, keys: impl Iterator<Item = &'a [u8]>, output: &mut Vec<u8>) {
-        for key in keys {
+        for key in keys.take(KEYS_PER_GET_MAX) {
             if let Some(entry) = self.entries.get(key) {
                 output.extend_from_slice(b"VALUE ");
                 output.extend_from_slice(key);
@@ -160,14 +162,7 @@ fn parse_set<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<SetLine<'a
 impl Service for KvService {
     fn handle(&mut self, input: &[u8], output: &mut Vec<u8>) -> usize {
         self.wants_close = false;
-        let mut used = 0;
-        while used < input.len() && !self.wants_close {
-            match self.command(&input[used..], output) {
-                Some(len) => used += len,
-                None => break,
-            }
-        }
-        used
+        self.command(input, output).unwrap_or(0)
     }
 
     fn wants_close(&self) -> bool {
@@ -180,11 +175,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Feeds `input` in one piece; returns what was answered and what was left over.
+    /// Feeds `input` until nothing more is taken; returns what was answered and what was left over.
     fn talk(service: &mut KvService, input: &str) -> (String, usize) {
-        let mut output = Vec::new();
-        let used = service.handle(input.as_bytes(), &mut output);
-        (String::from_utf8(output).unwrap(), input.len() - used)
+        let (mut output, mut used) = (Vec::new(), 0);
+        loop {
+            match service.handle(&input.as_bytes()[used..], &mut output) {
+                0 => return (String::from_utf8(output).unwrap(), input.len() - used),
+                taken => used += taken,
+            }
+            if service.wants_close() {
+                return (String::from_utf8(output).unwrap(), input.len() - used);
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -20,6 +20,8 @@ const LISTENER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
 /// Unsent reply bytes of one connection above which its requests are left unread.
 const OUTBOX_MAX: usize = 1 << 20;
+/// Rounds of reading and answering that one connection gets before the others.
+const ROUNDS_PER_TURN: usize = 16;
 /// Longest request: a value and its command line.
 const INBOX_MAX: usize = 2 << 20;
 
@@ -127,19 +129,28 @@ impl<S: Service> EventLoop<S> {
 
     fn run(mut self) {
         let mut events = Events::with_capacity(256);
+        let mut unfinished: Vec<usize> = Vec::new();
         while !self.stop.load(Ordering::Relaxed) {
-            match self.poll.poll(&mut events, None) {
+            // With work left over, only look.
+            let timeout = if unfinished.is_empty() { None } else { Some(Duration::ZERO) };
+            match self.poll.poll(&mut events, timeout) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 // Nothing can be served any more; clients see their connections close.
                 Err(_) => return,
             }
-            for event in &events {
+            let left_over = std::mem::take(&mut unfinished);
+            let ready = events.iter().map(|event| event.token());
+            for token in ready.chain(left_over.into_iter().map(Token)) {
                 self.stall();
-                match event.token() {
+                match token {
                     LISTENER => self.accept(),
                     WAKER => {}
-                    Token(index) => self.serve(index),
+                    Token(index) => {
+                        if self.serve(index) == Progress::Unfinished {
+                            unfinished.push(index);
+                        }
+                    }
                 }
             }
         }
@@ -151,35 +162,61 @@ impl<S: Service> EventLoop<S> {
             let now_ns = as_ns(self.started.elapsed());
             let thaw_ns = script.thaw_ns(now_ns);
             if thaw_ns > now_ns {
-                thread::sleep(std::time::Duration::from_nanos(thaw_ns - now_ns));
+                thread::sleep(Duration::from_nanos(thaw_ns - now_ns));
             }
         }
     }
 
     fn accept(&mut self) {
-        // Errors of single connections (reset before accept, no free descriptor) leave the others be.
-        while let Ok((mut stream, _)) = self.listener.accept() {
-            let index = self.peers.iter().position(Option::is_none).unwrap_or(self.peers.len());
-            let interest = Interest::READABLE | Interest::WRITABLE;
-            let is_watched = self.poll.registry().register(&mut stream, Token(index), interest).is_ok();
-            if stream.set_nodelay(true).is_err() || !is_watched {
-                continue;
-            }
-            let peer = Some(Peer::new(stream));
-            match self.peers.get_mut(index) {
-                Some(slot) => *slot = peer,
-                None => self.peers.push(peer),
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.admit(stream),
+                // One connection that was gone before it was accepted; the others wait behind it.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                    ) => {}
+                // Nobody left, or no descriptor free: those that wait are accepted when a peer has gone.
+                Err(_) => return,
             }
         }
     }
 
-    fn serve(&mut self, index: usize) {
-        let Some(slot) = self.peers.get_mut(index) else { return };
-        let is_open = slot.as_mut().is_some_and(|peer| peer.advance(&mut self.service).unwrap_or(false));
-        if !is_open {
-            *slot = None;
+    fn admit(&mut self, mut stream: TcpStream) {
+        let index = self.peers.iter().position(Option::is_none).unwrap_or(self.peers.len());
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let is_watched = self.poll.registry().register(&mut stream, Token(index), interest).is_ok();
+        if stream.set_nodelay(true).is_err() || !is_watched {
+            return;
+        }
+        let peer = Some(Peer::new(stream));
+        match self.peers.get_mut(index) {
+            Some(slot) => *slot = peer,
+            None => self.peers.push(peer),
         }
     }
+
+    fn serve(&mut self, index: usize) -> Progress {
+        let Some(peer) = self.peers.get_mut(index).and_then(Option::as_mut) else { return Progress::Done };
+        let progress = peer.advance(&mut self.service).unwrap_or(Progress::Done);
+        if progress == Progress::Done {
+            self.peers[index] = None;
+            self.accept();
+        }
+        progress
+    }
+}
+
+/// How far a connection has been served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// As far as its socket goes: the next event resumes.
+    Waiting,
+    /// There is more, but others have a right to be served too.
+    Unfinished,
+    /// For good.
+    Done,
 }
 
 /// One client's connection.
@@ -204,35 +241,51 @@ impl Peer {
         }
     }
 
-    /// Reads, serves and writes as far as the socket goes; false once the connection is done.
-    fn advance(&mut self, service: &mut impl Service) -> io::Result<bool> {
-        loop {
+    /// Reads, serves and writes as far as the socket goes, but no more than a few rounds.
+    fn advance(&mut self, service: &mut impl Service) -> io::Result<Progress> {
+        for _ in 0..ROUNDS_PER_TURN {
+            self.serve(service);
             let is_flushed = self.write()?;
             if self.is_leaving {
-                return Ok(!is_flushed);
+                return Ok(if is_flushed { Progress::Done } else { Progress::Waiting });
             }
             // A client that does not read its replies is not read from; the next writable event resumes.
-            if self.outbox.len() - self.written > OUTBOX_MAX {
-                return Ok(true);
+            if !is_flushed && self.outbox.len() - self.written > OUTBOX_MAX {
+                return Ok(Progress::Waiting);
             }
             if self.received == self.inbox.len() {
                 if self.received >= INBOX_MAX {
-                    return Ok(false);
+                    return Ok(Progress::Done);
                 }
                 self.inbox.resize(self.inbox.len() * 2, 0);
             }
             match self.stream.read(&mut self.inbox[self.received..]) {
-                Ok(0) => return Ok(false),
+                // It may still be reading: what it asked for before is answered.
+                Ok(0) => self.is_leaving = true,
                 Ok(len) => self.received += len,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::Waiting),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            let used = service.handle(&self.inbox[..self.received], &mut self.outbox);
-            self.is_leaving = service.wants_close();
-            self.inbox.copy_within(used..self.received, 0);
-            self.received -= used;
         }
+        Ok(Progress::Unfinished)
+    }
+
+    /// Answers what has been received, as long as the replies do not pile up.
+    fn serve(&mut self, service: &mut impl Service) {
+        let mut used = 0;
+        while used < self.received && self.outbox.len() - self.written <= OUTBOX_MAX {
+            match service.handle(&self.inbox[used..self.received], &mut self.outbox) {
+                0 => break,
+                taken => used += taken,
+            }
+            if service.wants_close() {
+                self.is_leaving = true;
+                used = self.received;
+            }
+        }
+        self.inbox.copy_within(used..self.received, 0);
+        self.received -= used;
     }
 
     /// Writes what it can; true once nothing is left.
@@ -241,7 +294,13 @@ impl Peer {
             match self.stream.write(&self.outbox[self.written..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(len) => self.written += len,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.written > self.outbox.len() / 2 {
+                        self.outbox.drain(..self.written);
+                        self.written = 0;
+                    }
+                    return Ok(false);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

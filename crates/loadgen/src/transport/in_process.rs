@@ -19,9 +19,7 @@ pub struct InProcess<P, S> {
     service: S,
     request: Vec<u8>,
     reply: Vec<u8>,
-    /// When the service became free.
-    free_ns: u64,
-    /// When it would have become free under a punctual generator; never later than `free_ns`.
+    /// When the service would have become free under a punctual generator.
     punctual_free_ns: u64,
 }
 
@@ -33,7 +31,6 @@ impl<P: Protocol, S: Service> InProcess<P, S> {
             service,
             request: crate::empty_buffer(),
             reply: crate::empty_buffer(),
-            free_ns: 0,
             punctual_free_ns: 0,
         }
     }
@@ -51,8 +48,7 @@ impl<P: Protocol, S: Service> InProcess<P, S> {
 impl<P: Protocol, S: Service> Transport for InProcess<P, S> {
     #[inline]
     fn submit(&mut self, scheduled: Scheduled, clock: &impl Clock, sink: &mut impl CompletionSink) {
-        // A request that waited for the previous one starts when that one ended: no second reading.
-        let start_ns = if scheduled.intended_ns <= self.free_ns { self.free_ns } else { clock.now_ns() };
+        let start_ns = clock.now_ns();
         let ready_ns = scheduled.intended_ns.max(self.punctual_free_ns);
         let lateness_ns = start_ns.saturating_sub(ready_ns);
 
@@ -62,12 +58,12 @@ impl<P: Protocol, S: Service> Transport for InProcess<P, S> {
         self.service.handle(&self.request, &mut self.reply);
         let outcome = self.outcome(&scheduled);
 
-        self.free_ns = clock.now_ns();
-        self.punctual_free_ns = ready_ns + self.free_ns.saturating_sub(start_ns);
+        let ended_ns = clock.now_ns();
+        self.punctual_free_ns = ready_ns + ended_ns.saturating_sub(start_ns);
         sink.complete(Completion {
             intended_ns: scheduled.intended_ns,
-            sent_ns: scheduled.intended_ns + lateness_ns,
-            ended_ns: self.free_ns,
+            sent_ns: Some(scheduled.intended_ns + lateness_ns),
+            ended_ns,
             outcome,
         });
     }

@@ -31,6 +31,12 @@ pub trait Transport {
     /// Requests that were submitted and have not ended.
     fn in_flight(&self) -> usize;
 
+    /// Requests that take up memory: those in flight, and those that timed out but whose replies, should
+    /// they come, must still be told apart. This is what the limit of requests in flight bounds.
+    fn held(&self) -> usize {
+        self.in_flight()
+    }
+
     /// The instant at which the next end will be seen, where that is known beforehand (simulations);
     /// `None` where only polling tells.
     fn next_event_ns(&self) -> Option<u64> {

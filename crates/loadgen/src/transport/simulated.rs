@@ -92,7 +92,7 @@ impl Transport for Simulated {
             }
             self.open.pop();
             let outcome = Outcome::Ok(Reply::Done);
-            sink.complete(Completion { intended_ns, sent_ns, ended_ns, outcome });
+            sink.complete(Completion { intended_ns, sent_ns: Some(sent_ns), ended_ns, outcome });
         }
     }
 
@@ -101,7 +101,7 @@ impl Transport for Simulated {
             let is_open = intended_ns >= deadline_ns;
             if !is_open {
                 let outcome = Outcome::TimedOut;
-                sink.complete(Completion { intended_ns, sent_ns, ended_ns: now_ns, outcome });
+                sink.complete(Completion { intended_ns, sent_ns: Some(sent_ns), ended_ns: now_ns, outcome });
             }
             is_open
         });
@@ -110,7 +110,7 @@ impl Transport for Simulated {
     fn abandon(&mut self, now_ns: u64, sink: &mut impl CompletionSink) {
         for Reverse((_, intended_ns, sent_ns)) in self.open.drain() {
             let outcome = Outcome::Unfinished;
-            sink.complete(Completion { intended_ns, sent_ns, ended_ns: now_ns, outcome });
+            sink.complete(Completion { intended_ns, sent_ns: Some(sent_ns), ended_ns: now_ns, outcome });
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
-use tailcore_harness::{Clock, CompletionSink, FailCause, Outcome};
+use tailcore_harness::{Clock, Completion, CompletionSink, FailCause, Outcome};
 
 use self::connection::{Connection, Loss};
 use crate::error::LoadError;
@@ -44,6 +44,8 @@ struct Pool<P> {
     /// Indices of the connections with something submitted since the last flush.
     dirty: Vec<usize>,
     in_flight: usize,
+    /// Requests that timed out and whose replies have not come.
+    expired: usize,
     lost: Option<String>,
 }
 
@@ -64,6 +66,7 @@ impl<P: Protocol> Tcp<P> {
             turn: 0,
             dirty: Vec::with_capacity(connections as usize),
             in_flight: 0,
+            expired: 0,
             lost: None,
         };
         for index in 0..connections as usize {
@@ -78,12 +81,19 @@ impl<P: Protocol> Tcp<P> {
 }
 
 fn open(address: SocketAddr) -> Result<TcpStream, LoadError> {
+    let stream = open_blocking(address)?;
+    let action = "make a connection non-blocking";
+    stream.set_nonblocking(true).map_err(|source| LoadError::Socket { action, address, source })?;
+    Ok(TcpStream::from_std(stream))
+}
+
+/// A connection without Nagle's algorithm, still blocking.
+pub(crate) fn open_blocking(address: SocketAddr) -> Result<std::net::TcpStream, LoadError> {
     let stream = std::net::TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
         .map_err(|source| LoadError::Connect { address, source })?;
-    let failed = |action| move |source| LoadError::Socket { action, address, source };
-    stream.set_nodelay(true).map_err(failed("switch off Nagle's algorithm"))?;
-    stream.set_nonblocking(true).map_err(failed("make a connection non-blocking"))?;
-    Ok(TcpStream::from_std(stream))
+    let action = "switch off Nagle's algorithm";
+    stream.set_nodelay(true).map_err(|source| LoadError::Socket { action, address, source })?;
+    Ok(stream)
 }
 
 impl<P: Protocol> Pool<P> {
@@ -103,13 +113,18 @@ impl<P: Protocol> Pool<P> {
 
     fn write(&mut self, index: usize, clock: &impl Clock, sink: &mut impl CompletionSink) {
         if let Err(loss) = self.connections[index].write(clock) {
+            // Replies that came before the error are still answers.
+            self.connections[index].set_closing();
+            self.read(index, clock, sink);
             self.lose((index, loss), clock.now_ns(), sink);
         }
     }
 
     fn read(&mut self, index: usize, clock: &impl Clock, sink: &mut impl CompletionSink) {
+        let expired_before = self.connections[index].expired();
         let (ended, result) = self.connections[index].read(&mut self.protocol, clock, sink);
         self.in_flight -= ended;
+        self.expired -= expired_before - self.connections[index].expired();
         if let Err(loss) = result {
             self.lose((index, loss), clock.now_ns(), sink);
         }
@@ -120,6 +135,7 @@ impl<P: Protocol> Pool<P> {
         let Some(position) = self.alive.iter().position(|&alive| alive == index) else { return };
         self.alive.remove(position);
         let connection = &mut self.connections[index];
+        self.expired -= connection.expired();
         if matches!(loss, Loss::Garbage(_)) {
             self.in_flight -= connection.end_first(Outcome::Failed(FailCause::ProtocolError), now_ns, sink);
         }
@@ -136,9 +152,9 @@ impl<P: Protocol> Transport for Tcp<P> {
     fn submit(&mut self, scheduled: Scheduled, clock: &impl Clock, sink: &mut impl CompletionSink) {
         if let Err(cause) = self.pool.submit(scheduled) {
             let now_ns = clock.now_ns();
-            sink.complete(tailcore_harness::Completion {
+            sink.complete(Completion {
                 intended_ns: scheduled.intended_ns,
-                sent_ns: now_ns,
+                sent_ns: None,
                 ended_ns: now_ns,
                 outcome: Outcome::Failed(cause),
             });
@@ -178,7 +194,9 @@ impl<P: Protocol> Transport for Tcp<P> {
 
     fn expire(&mut self, deadline_ns: u64, now_ns: u64, sink: &mut impl CompletionSink) {
         for connection in &mut self.pool.connections {
-            self.pool.in_flight -= connection.expire(deadline_ns, now_ns, sink);
+            let expired = connection.expire(deadline_ns, now_ns, sink);
+            self.pool.in_flight -= expired;
+            self.pool.expired += expired;
         }
     }
 
@@ -191,6 +209,11 @@ impl<P: Protocol> Transport for Tcp<P> {
     #[inline]
     fn in_flight(&self) -> usize {
         self.pool.in_flight
+    }
+
+    #[inline]
+    fn held(&self) -> usize {
+        self.pool.in_flight + self.pool.expired
     }
 
     fn connections_lost(&self) -> u32 {

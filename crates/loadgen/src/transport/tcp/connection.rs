@@ -50,14 +50,13 @@ impl Loss {
 struct Pending {
     request: Request,
     intended_ns: u64,
-    sent_ns: u64,
+    /// When its bytes were first offered to the kernel.
+    sent_ns: Option<u64>,
 }
 
 impl Pending {
     fn completion(&self, ended_ns: u64, outcome: Outcome) -> Completion {
-        // A request whose bytes were never handed to the kernel was sent at its end at the earliest.
-        let sent_ns = if self.sent_ns == 0 { ended_ns } else { self.sent_ns };
-        Completion { intended_ns: self.intended_ns, sent_ns, ended_ns, outcome }
+        Completion { intended_ns: self.intended_ns, sent_ns: self.sent_ns, ended_ns, outcome }
     }
 }
 
@@ -106,7 +105,7 @@ impl Connection {
     pub(super) fn submit(&mut self, scheduled: Scheduled, protocol: &mut impl Protocol) -> bool {
         let Scheduled { intended_ns, request } = scheduled;
         protocol.encode(&request, &mut self.outbox);
-        self.pending.push_back(Pending { request, intended_ns, sent_ns: 0 });
+        self.pending.push_back(Pending { request, intended_ns, sent_ns: None });
         self.unstamped += 1;
         self.unstamped == 1
     }
@@ -120,14 +119,17 @@ impl Connection {
     pub(super) fn write(&mut self, clock: &impl Clock) -> Result<(), Loss> {
         let now_ns = clock.now_ns();
         for pending in self.pending.iter_mut().rev().take(self.unstamped) {
-            pending.sent_ns = now_ns;
+            pending.sent_ns = Some(now_ns);
         }
         self.unstamped = 0;
         while self.has_unwritten() {
             match self.stream.write(&self.outbox[self.written..]) {
                 Ok(0) => return Err(Loss::Closed),
                 Ok(len) => self.written += len,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.reclaim();
+                    return Ok(());
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(Loss::Io(error)),
             }
@@ -135,6 +137,20 @@ impl Connection {
         self.outbox.clear();
         self.written = 0;
         Ok(())
+    }
+
+    /// Gives up the written part of the outbox once it is the larger one, so that under lasting
+    /// back-pressure the outbox grows with its backlog and not with everything ever written.
+    fn reclaim(&mut self) {
+        if self.written > self.outbox.len() / 2 {
+            self.outbox.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    /// Requests that have timed out and whose replies have not come.
+    pub(super) fn expired(&self) -> usize {
+        self.expired
     }
 
     /// Reads and decodes until the socket is empty; returns how many requests ended.
