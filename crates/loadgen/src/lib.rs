@@ -57,6 +57,7 @@ pub mod target;
 pub mod transport;
 pub mod workload;
 
+mod assemble;
 mod worker;
 
 pub use arrivals::ArrivalLaw;

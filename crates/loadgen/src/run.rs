@@ -1,27 +1,26 @@
 //! One run from plan to result.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use tailcore_harness::phases::as_ns;
 use tailcore_harness::{
-    Clock, Ending, Environment, Evidence, Idle, IntervalReport, Latencies, LatencyHistogram, LatencySummary,
-    MonotonicClock, Overhead, Phases, Recorder, RunResult, ThreadId, ThreadReport, ThreadWatch, Verdict,
-    result,
+    Clock, Ending, Idle, LatencyHistogram, MonotonicClock, Overhead, RunResult, ThreadId, ThreadReport,
+    ThreadWatch,
 };
 use tailcore_topology::Role;
 
+use crate::assemble::assemble;
 use crate::coordinator::{Coordinator, CounterSample};
 use crate::engine::EngineReport;
 use crate::error::LoadError;
 use crate::floor;
 use crate::limits;
-use crate::schedule::ScheduleHash;
 use crate::session::{Placement, Session, place_threads};
 use crate::transport::Transport;
-use crate::worker::{Assignment, Signals, work};
+use crate::worker::{Assignment, Ready, Signals, work};
 
 /// Time between the last worker's readiness and the start: enough to allocate the recorders.
 const START_LEAD: Duration = Duration::from_millis(50);
@@ -82,7 +81,9 @@ fn idle_for(session: &Session<'_>) -> Idle {
     if session.plan.threads as usize >= usable { Idle::Yield } else { Idle::Spin }
 }
 
-type Watched = (Vec<ThreadReport>, Vec<CounterSample>);
+/// What the coordinator saw: the threads over the measured phase, and their counters per interval.
+pub(crate) type Watched = (Vec<ThreadReport>, Vec<CounterSample>);
+type WorkerHandle<'scope> = ScopedJoinHandle<'scope, Option<EngineReport>>;
 
 /// The workers and their coordinator while a run goes on.
 struct Crew<'a, 's> {
@@ -93,7 +94,7 @@ struct Crew<'a, 's> {
 
 impl Crew<'_, '_> {
     fn offer<T: Transport>(
-        self,
+        mut self,
         connect: &(impl Fn(u32) -> Result<T, LoadError> + Sync),
     ) -> Result<(Vec<EngineReport>, Watched), LoadError> {
         // Apart from the session's: a worker that loses its target sets it to end the others' runs.
@@ -120,24 +121,38 @@ impl Crew<'_, '_> {
                 starts.push(start);
             }
             drop(ready);
-            let mut clients = Vec::with_capacity(handles.len());
-            for _ in 0..handles.len() {
-                clients.push(is_ready.recv().map_err(|_| panicked())??);
-            }
-            clients.sort_unstable_by_key(|&(index, _)| index);
-            let watches = self.watches(clients.into_iter().map(|(_, id)| id));
-            let start_ns = self.clock.now_ns() + as_ns(START_LEAD);
-            let phases = self.session.plan.phases(start_ns);
-            let mut coordinator = Coordinator::new(self.clock.clone(), phases, watches);
-            for start in starts {
-                start.send(start_ns).map_err(|_| panicked())?;
-            }
-            let mut ignore = |_| {};
-            let progress = self.session.progress.as_deref_mut().unwrap_or(&mut ignore);
-            coordinator.watch(|| is_over(&handles, self.session.stop, &stop), progress);
-            let reports = handles.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
-            Ok((reports, coordinator.finish()))
+            let watched = self.conduct(&handles, starts, (&is_ready, &stop));
+            // Joined in any case: a panic that nobody took up would become ours.
+            let reports: Vec<_> = handles.into_iter().map(join).collect();
+            let watched = watched?;
+            Ok((reports.into_iter().collect::<Result<_, _>>()?, watched))
         })
+    }
+
+    /// Starts the workers once all are ready, and watches them to their end. An error hangs up on the
+    /// workers that still wait for the start.
+    fn conduct(
+        &mut self,
+        handles: &[WorkerHandle<'_>],
+        starts: Vec<Sender<u64>>,
+        (is_ready, stop): (&Receiver<Ready>, &AtomicBool),
+    ) -> Result<Watched, LoadError> {
+        let mut clients = Vec::with_capacity(handles.len());
+        for _ in handles {
+            clients.push(is_ready.recv().map_err(|_| panicked())??);
+        }
+        clients.sort_unstable_by_key(|&(index, _)| index);
+        let watches = self.watches(clients.into_iter().map(|(_, id)| id));
+        let start_ns = self.clock.now_ns() + as_ns(START_LEAD);
+        let phases = self.session.plan.phases(start_ns);
+        let mut coordinator = Coordinator::new(self.clock.clone(), phases, watches);
+        for start in starts {
+            start.send(start_ns).map_err(|_| panicked())?;
+        }
+        let mut ignore = |_| {};
+        let progress = self.session.progress.as_deref_mut().unwrap_or(&mut ignore);
+        coordinator.watch(|| is_over(handles, self.session.stop, stop), progress);
+        Ok(coordinator.finish())
     }
 
     /// Opens the counters of the observed threads and of the clients, in this order.
@@ -148,14 +163,14 @@ impl Crew<'_, '_> {
 }
 
 /// Whether all workers are done. Passes an early end on to those that are not.
-fn is_over<T>(handles: &[ScopedJoinHandle<'_, T>], asked: Option<&AtomicBool>, stop: &AtomicBool) -> bool {
+fn is_over(handles: &[WorkerHandle<'_>], asked: Option<&AtomicBool>, stop: &AtomicBool) -> bool {
     if asked.is_some_and(|asked| asked.load(Ordering::Relaxed)) {
         stop.store(true, Ordering::Relaxed);
     }
     handles.iter().all(ScopedJoinHandle::is_finished)
 }
 
-fn join(handle: ScopedJoinHandle<'_, Option<EngineReport>>) -> Result<EngineReport, LoadError> {
+fn join(handle: WorkerHandle<'_>) -> Result<EngineReport, LoadError> {
     let name = handle.thread().name().unwrap_or("tailcore-client").to_owned();
     match handle.join() {
         Ok(Some(report)) => Ok(report),
@@ -165,126 +180,4 @@ fn join(handle: ScopedJoinHandle<'_, Option<EngineReport>>) -> Result<EngineRepo
 
 fn panicked() -> LoadError {
     LoadError::Panicked { name: "tailcore-client".to_owned() }
-}
-
-/// Merges what the workers brought home and judges it.
-fn assemble(
-    session: &Session<'_>,
-    placement: &Placement,
-    (reports, (mut threads, samples), overhead): (Vec<EngineReport>, Watched, Overhead),
-) -> RunOutcome {
-    // The observed threads come first; they offer nothing.
-    for (thread, report) in threads.iter_mut().skip(session.observed.len()).zip(&reports) {
-        thread.sojourn_ns = Some(latencies(&report.recorder).sojourn);
-    }
-    let merged = Merged::new(reports, session.plan.phases(0));
-    let (recorder, phases) = (&merged.recorder, merged.phases);
-    let latencies = latencies(recorder);
-    let measured_s = phases.measured_ns() as f64 / 1e9;
-    let achieved_rps =
-        if measured_s > 0.0 { recorder.timeline().completed() as f64 / measured_s } else { 0.0 };
-    let views = recorder.timeline().view(phases);
-    let verdict = Verdict::judge(&Evidence {
-        ending: &merged.ending,
-        offered_rps: session.plan.rate_rps,
-        achieved_rps,
-        tally: recorder.tally(),
-        latencies: &latencies,
-        timeline: &views,
-        time_at_cap_ns: merged.time_at_cap_ns,
-        connections_lost: merged.connections_lost,
-        connections: session.connections,
-        threads: &threads,
-        pin_problem: placement.problem.as_deref(),
-        debug_build: cfg!(debug_assertions),
-    });
-    let mut samples = samples.into_iter();
-    let timeline = views
-        .into_iter()
-        .map(|view| {
-            let sample = samples.next();
-            IntervalReport {
-                view,
-                counters_read_ns: sample.as_ref().map(|s| s.read_ns.saturating_sub(phases.measure_ns)),
-                counters: sample.map_or_else(Vec::new, |s| s.deltas),
-            }
-        })
-        .collect();
-    let result = RunResult {
-        schema: result::SCHEMA.to_owned(),
-        plan: session.plan.record(&session.target, session.connections),
-        seed: session.plan.seed,
-        schedule_hash: merged.hash.to_hex(),
-        environment: Environment::capture(session.topology),
-        interrupted: merged.ending == Ending::Interrupted,
-        measured_ns: phases.measured_ns(),
-        offered_rps: session.plan.rate_rps,
-        achieved_rps,
-        tally: recorder.tally().clone(),
-        warmup_tally: recorder.warmup().clone(),
-        latency_ns: latencies,
-        time_at_cap_ns: merged.time_at_cap_ns,
-        connections_lost: merged.connections_lost,
-        threads,
-        timeline,
-        overhead,
-        verdict,
-    };
-    let sojourn = merged.recorder.sojourn().clone();
-    let censored = merged.recorder.censored_sojourn().count();
-    RunOutcome { result, sojourn, censored, ending: merged.ending }
-}
-
-fn latencies(recorder: &Recorder) -> Latencies {
-    Latencies {
-        sojourn: LatencySummary::new(recorder.sojourn(), recorder.censored_sojourn()),
-        since_send: LatencySummary::new(recorder.since_send(), recorder.censored_since_send()),
-        lateness: LatencySummary::new(recorder.lateness(), recorder.censored_lateness()),
-    }
-}
-
-/// The workers' reports as one.
-struct Merged {
-    recorder: Recorder,
-    hash: ScheduleHash,
-    ending: Ending,
-    phases: Phases,
-    time_at_cap_ns: u64,
-    connections_lost: u32,
-}
-
-impl Merged {
-    fn new(reports: Vec<EngineReport>, planned: Phases) -> Self {
-        let mut reports = reports.into_iter();
-        let Some(first) = reports.next() else {
-            return Self {
-                recorder: Recorder::new(planned),
-                hash: ScheduleHash::default(),
-                ending: Ending::Completed,
-                phases: planned,
-                time_at_cap_ns: 0,
-                connections_lost: 0,
-            };
-        };
-        let mut merged = Self {
-            recorder: first.recorder,
-            hash: first.schedule_hash,
-            ending: first.ending,
-            phases: first.phases,
-            time_at_cap_ns: first.time_at_cap_ns,
-            connections_lost: first.connections_lost,
-        };
-        for report in reports {
-            merged.recorder.merge(&report.recorder);
-            merged.hash.combine(report.schedule_hash);
-            merged.time_at_cap_ns += report.time_at_cap_ns;
-            merged.connections_lost += report.connections_lost;
-            merged.phases.end_ns = merged.phases.end_ns.max(report.phases.end_ns);
-            // A lost target explains more than the interruption that it caused elsewhere.
-            if merged.ending == Ending::Completed || matches!(report.ending, Ending::TargetLost(_)) {
-                merged.ending = report.ending;
-            }
-        }
-        merged
-    }
 }

@@ -20,10 +20,12 @@ pub(crate) struct Assignment<'a> {
     pub(crate) stop: &'a AtomicBool,
 }
 
+/// Which worker is placed and connected, or why it is not.
+pub(crate) type Ready = Result<(u32, ThreadId), LoadError>;
+
 /// A worker's ends of the start-up conversation.
 pub(crate) struct Signals {
-    /// Says which worker is placed and connected, or why it is not.
-    pub(crate) ready: Sender<Result<(u32, ThreadId), LoadError>>,
+    pub(crate) ready: Sender<Ready>,
     /// Gives the start, in nanoseconds on the run's clock; hangs up if there will be no run.
     pub(crate) start: Receiver<u64>,
 }

@@ -6,5 +6,7 @@ mod accounting;
 mod queueing;
 /// Scripted stalls: what is true, and what a naive tool would have said.
 mod stalls;
+/// The start of a run: errors and panics of single workers.
+mod startup;
 /// Virtual runs, shared by the others.
 mod virtual_run;
