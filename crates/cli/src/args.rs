@@ -19,7 +19,8 @@ pub(crate) struct Args {
 
 const AFTER_HELP: &str = "\
 Numbers may be typed as 20k or 1.5M, times as 10s, 500us or 2m.
-Exit status: 0 valid, 1 the run failed, 2 bad usage, 3 the run finished but its verdict is invalid.";
+Exit status of run: 0 valid, 1 the run failed, 2 bad usage, 3 it finished but its verdict is invalid;
+of the others: 0 done, 1 failed, 2 bad usage.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -152,6 +153,19 @@ pub(crate) struct EventsArgs {
     pub(crate) json: bool,
 }
 
+/// What clap has to say about a bad command line, on one line.
+pub(crate) fn complaint(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let paragraphs = text.split("\n\n").filter(|paragraph| {
+        !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more information")
+    });
+    let lines: Vec<String> = paragraphs
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines.join("; ").trim_start_matches("error: ").to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,5 +174,13 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_complaint_is_one_line_that_names_the_argument() {
+        let error = Args::try_parse_from(["tailcore", "run", "nowhere"]).unwrap_err();
+        let text = complaint(&error);
+        assert!(text.starts_with("invalid value 'nowhere' for '<TARGET>'"), "{text}");
+        assert!(!text.contains('\n') && !text.contains("--help"), "{text}");
     }
 }

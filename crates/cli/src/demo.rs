@@ -1,5 +1,6 @@
 //! `tailcore demo`: the whole way on a built-in server, in about 20 seconds.
 
+use std::cell::Cell;
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,7 +22,7 @@ use tailcore_study::sweep;
 use tailcore_topology::{PinPolicy, Role, Topology};
 
 use crate::args::DemoArgs;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{self, Exit, UsageError};
 use crate::output::{self, OutputFile};
 use crate::progress::{self, Bar};
 use crate::run::{drive_memcached, hgrm_text, store_keys};
@@ -41,6 +42,8 @@ struct Stage<'a> {
     scale: f64,
     stop: &'a AtomicBool,
     folder: PathBuf,
+    /// Whether a result could not be written.
+    is_incomplete: Cell<bool>,
 }
 
 pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
@@ -51,8 +54,15 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
     let topology = Topology::read()?;
     let stop = progress::stop_on_signal()?;
     let placement = place_threads(&topology, &PinPolicy::Auto, &[Role::Server, Role::Client])?;
-    let stage =
-        Stage { topology: &topology, placement, seed: args.seed, scale: args.scale, stop: &stop, folder };
+    let stage = Stage {
+        topology: &topology,
+        placement,
+        seed: args.seed,
+        scale: args.scale,
+        stop: &stop,
+        folder,
+        is_incomplete: Cell::new(false),
+    };
 
     let server = TcpServer::start(
         SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -77,7 +87,7 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<Exit> {
     output::print(&stage.explanation(&over_tcp, &all))?;
     // A demo asks no question that an invalid verdict would leave unanswered; it only must get through.
     let is_through = all.len() > RATES_RPS.len() && all.iter().all(|o| o.ending == Ending::Completed);
-    Ok(if is_through { Exit::Valid } else { Exit::Failed })
+    Ok(if is_through && !stage.is_incomplete.get() { Exit::Valid } else { Exit::Failed })
 }
 
 /// A folder of its own for each demo, named by the time in UTC.
@@ -150,7 +160,7 @@ impl Stage<'_> {
             session.connections = plan.connections;
             drive_memcached(session, server.address())
         })?;
-        self.save("tcp", &outcome)?;
+        self.save("tcp", &outcome);
         Ok(outcome)
     }
 
@@ -162,7 +172,7 @@ impl Stage<'_> {
                 Ok(InProcess::new(protocol.clone(), filled_store(&plan.workload, protocol)))
             })
         })?;
-        self.save("in-process", &outcome)?;
+        self.save("in-process", &outcome);
         Ok(outcome)
     }
 
@@ -188,12 +198,19 @@ impl Stage<'_> {
         Ok(outcome?)
     }
 
-    /// Writes a run's JSON and `.hgrm` as soon as it is over.
-    fn save(&self, deployment: &str, outcome: &RunOutcome) -> anyhow::Result<()> {
+    /// Writes a run's JSON and `.hgrm` as soon as it is over. What cannot be written is said, and the
+    /// demo goes on: its table still shows what was measured.
+    fn save(&self, deployment: &str, outcome: &RunOutcome) {
         let name = format!("{deployment}-{:.0}rps", outcome.result.offered_rps);
-        let file = |extension| OutputFile::prepare(&self.folder.join(format!("{name}.{extension}")));
-        file("json")?.write(output::pretty_json(&outcome.result)?.as_bytes())?;
-        file("hgrm")?.write(hgrm_text(outcome)?.as_bytes())
+        let write = |extension, content: anyhow::Result<String>| -> anyhow::Result<()> {
+            OutputFile::prepare(&self.folder.join(format!("{name}.{extension}")))?.write(content?.as_bytes())
+        };
+        let written = write("json", output::pretty_json(&outcome.result))
+            .and_then(|()| write("hgrm", hgrm_text(outcome)));
+        if let Err(error) = written {
+            eprintln!("tailcore: {}", exit::describe(&error));
+            self.is_incomplete.set(true);
+        }
     }
 
     fn explanation(&self, over_tcp: &[RunOutcome], all: &[&RunOutcome]) -> String {

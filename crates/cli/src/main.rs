@@ -16,11 +16,25 @@ mod topo;
 mod units;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::args::{Args, Command};
+use crate::exit::Exit;
 
 fn main() -> std::process::ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        // Help and version are asked for, and go to standard output.
+        Err(error)
+            if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
+            error.exit()
+        }
+        Err(error) => {
+            eprintln!("tailcore: {}", args::complaint(&error));
+            return Exit::Usage.into();
+        }
+    };
     let outcome = match &args.command {
         Command::Demo(demo) => demo::demo(demo),
         Command::Run(run) => run::run(run),

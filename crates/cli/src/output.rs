@@ -66,6 +66,8 @@ impl OutputFile {
             let file = File::options().write(true).open(path).map_err(refused)?;
             return Ok(Self { path: path.to_owned(), partial: None, file });
         }
+        // A link keeps pointing at the result; what it points at is replaced.
+        let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let mut name = path.file_name().unwrap_or_default().to_owned();
         // The process id keeps two runs, and a user's own file of such a name, apart.
         name.push(format!(".{}.partial", std::process::id()));

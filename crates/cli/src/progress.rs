@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tailcore_loadgen::Progress;
 
 /// A bar on standard error, drawn by the coordinating thread; invisible where that is no terminal.
@@ -16,7 +16,7 @@ impl Bar {
     /// A bar with a label in front of it.
     pub(crate) fn new(label: String) -> Self {
         let bar = ProgressBar::new(1);
-        let style = ProgressStyle::with_template("{msg:<28} {bar:32} {prefix}")
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {prefix}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.progress_chars("━━╌"));
         bar.set_message(label);
@@ -43,10 +43,10 @@ impl Bar {
     }
 }
 
-/// A flag that the first SIGINT or SIGTERM sets; a second one ends the process at once.
+/// A flag that the first SIGINT, SIGTERM or SIGHUP sets; a second one ends the process at once.
 pub(crate) fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .context("cannot watch for signals")?;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailcore_harness::hgrm::write_hgrm;
+use tailcore_harness::latency::Quantile;
 use tailcore_harness::{Ending, RunResult};
 use tailcore_loadgen::memcached::MemcachedText;
 use tailcore_loadgen::preload::preload;
@@ -137,10 +138,10 @@ pub(crate) fn hgrm_text(outcome: &RunOutcome) -> anyhow::Result<String> {
 fn summary(result: &RunResult) -> String {
     let plan = &result.plan;
     let mut text = format!(
-        "{} · open loop, {} arrivals · {} thread(s), {} connections · {} keys ({}), {:.0} % reads of {} bytes\n\n",
+        "{} · open loop, {} arrivals · {}, {} connections · {} keys ({}), {:.0} % reads of {} bytes\n\n",
         plan.target,
         plan.arrivals,
-        plan.threads,
+        if plan.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", plan.threads) },
         plan.connections,
         plan.keys,
         plan.key_dist,
@@ -149,10 +150,13 @@ fn summary(result: &RunResult) -> String {
     );
     text.push_str(&tables::runs([result]));
     let tally = &result.tally;
-    text.push_str(&format!(
-        "\nLatency counts from the intended arrival. Counted from the send, p99 would read {}.\n",
-        tables::quantile_text(&result.latency_ns.since_send, "0.99")
-    ));
+    text.push_str("\nLatency counts from the intended arrival.");
+    if let Some(p99) = result.latency_ns.since_send.quantile("0.99")
+        && !matches!(p99, Quantile::TooFew { .. })
+    {
+        text.push_str(&format!(" Counted from the send, p99 would read {}.", tables::known_text(Some(p99))));
+    }
+    text.push('\n');
     text.push_str(&format!(
         "Requests: {} scheduled = {} ok + {} failed + {} timed out + {} unfinished (schedule {}, seed {}).\n",
         tally.scheduled,

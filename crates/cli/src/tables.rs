@@ -57,12 +57,12 @@ fn sojourn_text(latencies: &Latencies, name: &str) -> String {
 }
 
 /// A quantile in a cell: `–` where samples are too few, `≥` where it is a lower bound.
-pub(crate) fn quantile_text(summary: &LatencySummary, name: &str) -> String {
+fn quantile_text(summary: &LatencySummary, name: &str) -> String {
     known_text(summary.quantile(name))
 }
 
 /// `–` for what is not known, `≥` before a lower bound.
-fn known_text(quantile: Option<Quantile>) -> String {
+pub(crate) fn known_text(quantile: Option<Quantile>) -> String {
     match quantile {
         Some(Quantile::Known(ns)) => format_ns(ns),
         Some(Quantile::AtLeast(ns)) => format!("≥{}", format_ns(ns)),

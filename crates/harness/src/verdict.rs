@@ -28,9 +28,11 @@ pub const FAILURE_SHARE_MAX: f64 = 0.01;
 /// Largest share of the measured arrivals that may be open at the end of the measured phase; together
 /// with a backlog that grows, more means that the load exceeds the capacity.
 pub const SHORTFALL_SHARE_MAX: f64 = 0.01;
-/// Growth of the requests in flight from the first to the last third of the run that counts as a
-/// growing backlog.
-pub const BACKLOG_GROWTH: f64 = 2.0;
+/// Largest growth of the requests in flight over the measured phase, as a share of the arrivals in it.
+///
+/// Growth is what tells an overload from a backlog that is being worked off, however large either is;
+/// it is measured between the means of the first and the last third and extrapolated to the whole.
+pub const BACKLOG_GROWTH_MAX: f64 = 0.02;
 /// Fewest requests by which a backlog must have grown: with a handful in flight, doubling is chance.
 pub const BACKLOG_MIN: f64 = 10.0;
 
@@ -230,7 +232,7 @@ fn judge_accounting(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
     };
     push(ReasonCode::Failures, tally.failed(), "failed: the tally names the causes");
     push(ReasonCode::Timeouts, tally.timed_out, "were not answered within the time limit");
-    push(ReasonCode::Unfinished, tally.unfinished, "were still open at the drain limit");
+    push(ReasonCode::Unfinished, tally.unfinished, "were still open when the run ended");
     let (lost, all) = (evidence.connections_lost, evidence.connections);
     if lost > 0 && lost < all {
         reasons.push(note(
@@ -317,7 +319,9 @@ fn judge_stability(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
         |part: &[IntervalView]| part.iter().map(|i| i.in_flight as f64).sum::<f64>() / part.len() as f64;
     let (first, last) =
         (mean_in_flight(&timeline[..third]), mean_in_flight(&timeline[timeline.len() - third..]));
-    if last > BACKLOG_GROWTH * first && last - first >= BACKLOG_MIN {
+    // The middles of the two thirds lie two thirds of the phase apart.
+    let growth = (last - first) * 1.5;
+    if growth >= BACKLOG_MIN && growth > BACKLOG_GROWTH_MAX * arrived as f64 {
         reasons.push(invalid(
             ReasonCode::Unstable,
             format!(

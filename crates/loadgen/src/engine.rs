@@ -12,6 +12,9 @@ const SEND_BATCH: usize = 32;
 /// Shortest interval between two searches for timed-out requests; longer time limits are looked at
 /// within 1 % of their length, because each search visits every connection.
 const EXPIRE_EVERY_NS: u64 = 1_000_000;
+/// Time in which answers are still awaited after an early end: what is in flight then is no outlier,
+/// and should not make quantiles unknown.
+const DRAIN_AFTER_STOP_NS: u64 = 100_000_000;
 /// Unsent requests counted between two looks at the stop flag.
 const COUNT_BATCH: u64 = 1 << 16;
 /// A send due this soon is waited for without another look at the sockets, which costs about as
@@ -61,6 +64,8 @@ pub struct Engine<'a, C, T> {
     capped_since_ns: Option<u64>,
     expire_every_ns: u64,
     next_expire_ns: u64,
+    /// When the run was cut short.
+    cut_ns: Option<u64>,
 }
 
 impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
@@ -85,6 +90,7 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
             time_at_cap_ns: 0,
             capped_since_ns: None,
             expire_every_ns,
+            cut_ns: None,
             next_expire_ns: limits.phases.start_ns.saturating_add(expire_every_ns),
         }
     }
@@ -93,17 +99,17 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
     pub fn run(mut self) -> EngineReport {
         let ending = self.offer();
         let now_ns = self.clock.now_ns();
-        let phases = match ending {
-            Ending::Completed => self.limits.phases,
-            Ending::Interrupted | Ending::TargetLost(_) => {
-                self.stop.store(true, Ordering::Relaxed);
-                // What was due by now was scheduled, sent or not; what was still to come was not.
-                self.schedule.cut_at(now_ns);
-                self.limits.phases.cut_at(now_ns)
-            }
-        };
+        if let Ending::TargetLost(_) = ending {
+            self.stop.store(true, Ordering::Relaxed);
+            self.cut_at(now_ns);
+        }
         self.leave_cap(now_ns);
-        let (ending, phases) = self.count_unsent(now_ns, (ending, phases));
+        self.count_unsent(now_ns);
+        let phases = self.cut_ns.map_or(self.limits.phases, |cut_ns| self.limits.phases.cut_at(cut_ns));
+        let ending = match ending {
+            Ending::Completed if self.cut_ns.is_some() => Ending::Interrupted,
+            ending => ending,
+        };
         self.transport.abandon(now_ns, &mut self.recorder);
         EngineReport {
             recorder: self.recorder,
@@ -115,10 +121,15 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
         }
     }
 
+    /// Ends the schedule early: what was due by then stays scheduled, sent or not.
+    fn cut_at(&mut self, cut_ns: u64) {
+        self.schedule.cut_at(cut_ns);
+        self.cut_ns = Some(self.cut_ns.map_or(cut_ns, |earlier| earlier.min(cut_ns)));
+    }
+
     /// Accounts for every scheduled request that the run's end overtook before it could be sent.
-    fn count_unsent(&mut self, now_ns: u64, (ending, phases): (Ending, Phases)) -> (Ending, Phases) {
+    fn count_unsent(&mut self, now_ns: u64) {
         let mut counted = 0;
-        let mut cut = None;
         while let Some(unsent) = self.schedule.advance() {
             self.recorder.schedule(unsent.intended_ns);
             self.recorder.complete(Completion {
@@ -128,20 +139,18 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
                 outcome: Outcome::Unfinished,
             });
             counted += 1;
-            // A plan far beyond any machine can leave billions; whoever stops it need not wait for them.
-            if counted % COUNT_BATCH == 0 && cut.is_none() && self.stop.load(Ordering::Relaxed) {
-                cut = Some(unsent.intended_ns + 1);
-                self.schedule.cut_at(unsent.intended_ns + 1);
+            // A plan far beyond any machine leaves billions; whoever stops it need not wait for them.
+            if counted == COUNT_BATCH {
+                counted = 0;
+                if self.stop.load(Ordering::Relaxed) {
+                    self.cut_at(unsent.intended_ns + 1);
+                }
             }
-        }
-        match (ending, cut) {
-            (Ending::Completed, Some(cut_ns)) => (Ending::Interrupted, phases.cut_at(cut_ns)),
-            unchanged => (unchanged.0, phases),
         }
     }
 
     fn offer(&mut self) -> Ending {
-        let drain_end_ns = self.limits.phases.end_ns.saturating_add(self.limits.drain_ns);
+        let mut drain_end_ns = self.limits.phases.end_ns.saturating_add(self.limits.drain_ns);
         loop {
             let now_ns = self.clock.now_ns();
             self.send_due(now_ns);
@@ -156,8 +165,9 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
             if let Some(what) = self.transport.lost() {
                 return Ending::TargetLost(what.to_owned());
             }
-            if self.stop.load(Ordering::Relaxed) {
-                return Ending::Interrupted;
+            if self.stop.load(Ordering::Relaxed) && self.cut_ns.is_none() {
+                self.cut_at(now_ns);
+                drain_end_ns = drain_end_ns.min(now_ns.saturating_add(DRAIN_AFTER_STOP_NS));
             }
             let is_done = self.schedule.peek().is_none() && self.transport.in_flight() == 0;
             if is_done || now_ns >= drain_end_ns {

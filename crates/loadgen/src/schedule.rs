@@ -59,7 +59,7 @@ impl Schedule {
             next: None,
             after_next: None,
             is_exhausted: false,
-            hash: ScheduleHash::default(),
+            hash: ScheduleHash::of_seed(law.seed),
         };
         schedule.next = schedule.draw();
         schedule.refill();
@@ -120,6 +120,15 @@ impl Schedule {
 pub struct ScheduleHash(u64);
 
 impl ScheduleHash {
+    /// The fingerprint of a schedule from which nothing has been taken yet.
+    ///
+    /// The seed is part of it: two seeds are two schedules, even where a law leaves nothing to chance.
+    fn of_seed(seed: u64) -> Self {
+        let mut hash = Self(!0);
+        hash.word(seed);
+        hash
+    }
+
     #[inline]
     fn add(&mut self, offset_ns: u64, request: Request) {
         let operation = u64::from(request.operation == Operation::Set);
@@ -172,6 +181,16 @@ mod tests {
         assert_ne!(hash, other_hash);
         let (_, worker_hash) = drain(Schedule::new(&law(1), 1, 500, 1_000_000_500));
         assert_ne!(hash, worker_hash);
+    }
+
+    #[test]
+    fn seeds_differ_even_where_nothing_is_random() {
+        let workload = Workload { keys: 1, get_ratio: 1.0, ..Workload::default() };
+        let constant = |seed| ScheduleLaw { arrivals: ArrivalLaw::Constant, workload, ..law(seed) };
+        let (first, first_hash) = drain(Schedule::new(&constant(1), 0, 0, 1_000_000));
+        let (second, second_hash) = drain(Schedule::new(&constant(2), 0, 0, 1_000_000));
+        assert_eq!(first, second);
+        assert_ne!(first_hash, second_hash);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl FromStr for Target {
         let Some((scheme, authority)) = text.split_once("://") else {
             return Err(problem("give a scheme and an address, for example memcached://127.0.0.1:11211"));
         };
-        if scheme != "memcached" {
+        if !scheme.eq_ignore_ascii_case("memcached") {
             return Err(problem("unknown scheme; this version drives memcached://HOST:PORT"));
         }
         let authority = authority.trim_end_matches('/');

@@ -44,7 +44,7 @@ fn help_and_version_are_no_errors() {
         assert!(finished.stdout.contains("Usage: tailcore"), "{}", finished.stdout);
         assert_eq!(finished.stderr, "");
     }
-    assert!(tailcore(["--help"]).stdout.contains("Exit status: 0 valid"));
+    assert!(tailcore(["--help"]).stdout.contains("Exit status of run: 0 valid"));
     let version = tailcore(["--version"]).expect(&[0]).stdout;
     assert_eq!(version.trim_end(), format!("tailcore {}", env!("CARGO_PKG_VERSION")));
 }

@@ -159,6 +159,12 @@ fn a_growing_backlog_is_unstable_but_a_steady_one_is_not() {
     let mut case = Case::sound();
     case.timeline = (0..9).map(|i| interval(i, 20_000, 15_000, 5_000 * (i + 1))).collect();
     case.expect(ReasonCode::Unstable, Severity::Invalid);
+    // It also grows where it was already large: an overload that began in the warm-up.
+    case.timeline = (0..9).map(|i| interval(i, 480, 328, 9_800 + 150 * i)).collect();
+    case.expect(ReasonCode::Unstable, Severity::Invalid);
+    // And a backlog that is being worked off does not.
+    case.timeline = (0..9).map(|i| interval(i, 480, 600, 9_800 - 120 * i)).collect();
+    assert!(case.judge().valid);
     // The same shortfall without growth: a single stall that was not caught up.
     case.timeline = (0..9).map(|i| interval(i, 20_000, 15_000, 5_000)).collect();
     assert!(case.judge().valid);

@@ -26,6 +26,8 @@ pub(super) enum Loss {
     Io(io::Error),
     /// The peer sent what is no reply; the start of it.
     Garbage(String),
+    /// The peer sent something that nobody had asked for; the start of it.
+    Unasked(String),
 }
 
 impl Loss {
@@ -39,6 +41,11 @@ impl Loss {
         match self {
             Self::Closed => format!("{address} closed {all}: see whether the server still runs"),
             Self::Io(error) => format!("{address} lost {all} ({error}): see whether the server still runs"),
+            Self::Unasked(quote) => {
+                format!(
+                    "{address} sent `{quote}`, which nobody had asked for: replies can no longer be told apart"
+                )
+            }
             Self::Garbage(quote) => {
                 format!("{address} answered `{quote}`, which is no reply of this protocol: check the address")
             }
@@ -206,7 +213,7 @@ impl Connection {
         while self.consumed < self.received {
             let input = &self.inbox[self.consumed..self.received];
             let Some(front) = self.pending.front() else {
-                return (ended, Err(Loss::Garbage(quote(input))));
+                return (ended, Err(Loss::Unasked(quote(input))));
             };
             let (len, outcome) = match protocol.decode(&front.request, input) {
                 Decoded::Incomplete => break,
