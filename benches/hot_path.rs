@@ -183,11 +183,12 @@ fn memcached_encode(group: &mut BenchmarkGroup<'_, WallTime>) {
 
 fn memcached_decode(group: &mut BenchmarkGroup<'_, WallTime>) {
     let mut codec = MemcachedText::new(VALUE_LEN);
-    let mut requests = Vec::new();
-    codec.encode(&Request { operation: Operation::Set, ..get(42) }, &mut requests);
-    codec.encode(&get(42), &mut requests);
-    let mut replies = Vec::new();
-    KvService::new().handle(&requests, &mut replies);
+    let (mut service, mut replies) = (KvService::new(), Vec::new());
+    for request in [Request { operation: Operation::Set, ..get(42) }, get(42)] {
+        let mut bytes = Vec::new();
+        codec.encode(&request, &mut bytes);
+        service.handle(&bytes, &mut replies);
+    }
     let hit = replies.strip_prefix(b"STORED\r\n").expect("the value was stored");
     let expected = Decoded::Good { len: hit.len(), reply: Reply::Hit };
     assert_eq!(codec.decode(&get(42), hit), expected);
