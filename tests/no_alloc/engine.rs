@@ -1,10 +1,4 @@
-//! A run allocates nothing on the worker's thread, however many requests it offers; a binary of its
-//! own, because it replaces the allocator.
-//!
-//! Only allocations of the thread that runs the engine are counted: those of the server, of other
-//! tests and of the test framework are somebody else's.
-
-mod sys;
+//! A run allocates nothing on the worker's thread, however many requests it offers.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
@@ -25,8 +19,7 @@ use tailcore_loadgen::transport::tcp::Tcp;
 use tailcore_loadgen::workload::{Operation, Request};
 use tailcore_loadgen::{ArrivalLaw, KeyLaw, Workload};
 
-#[global_allocator]
-static ALLOCATOR: sys::Counting = sys::Counting;
+use crate::sys;
 
 /// Open requests that all fit into the memory that one connection makes beforehand. Without a limit, a
 /// server that is not given a CPU for long enough would let the backlog outgrow that memory, and
