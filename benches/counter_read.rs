@@ -31,7 +31,7 @@ fn open_events(counters: &mut Counters) -> usize {
     counters.enable();
     let mut snapshot = counters.snapshot();
     counters.read(&mut snapshot);
-    (0..counters.events().len()).filter(|&index| snapshot.tally(index).is_some()).count()
+    (0..counters.events().len()).filter(|&index| snapshot.totals(index).is_some()).count()
 }
 
 /// Totals never decrease, and the interval has a reading for every event: a count for those which ran,
@@ -42,7 +42,7 @@ fn check(counters: &Counters, (start, end): (&Snapshot, &Snapshot), open: usize)
     assert_eq!(readings.len(), counters.events().len());
     for (index, reading) in readings.iter().enumerate() {
         let is_count = matches!(reading.outcome, Outcome::Counted { .. } | Outcome::Scaled { .. });
-        let (Some(before), Some(after)) = (start.tally(index), end.tally(index)) else {
+        let (Some(before), Some(after)) = (start.totals(index), end.totals(index)) else {
             assert!(!is_count, "{reading:?}");
             continue;
         };

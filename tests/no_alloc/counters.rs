@@ -13,7 +13,7 @@ fn reading_allocates_nothing() {
     for _ in 0..1000 {
         counters.read(&mut start);
         counters.read(&mut end);
-        std::hint::black_box((start.tally(0), end.tally(8)));
+        std::hint::black_box((start.totals(0), end.totals(8)));
     }
     assert_eq!(sys::allocations() - before, 0);
 

@@ -7,7 +7,7 @@ use crate::kernel::{Kernel, Target};
 use crate::layout::{Fault, GroupRead, bytes_of};
 use crate::open::{Group, Groups, Opener};
 use crate::reading::{Outcome, Reading, Scope};
-use crate::snapshot::{Sample, Snapshot, Tally};
+use crate::snapshot::{Sample, Snapshot, Totals};
 use crate::sys::Linux;
 
 /// The counters of one thread.
@@ -117,8 +117,8 @@ impl Counters {
                 Ok(read) => {
                     let (enabled_ns, running_ns) = (read.enabled_ns, read.running_ns);
                     for (event, count) in group.events().zip(read.values()) {
-                        let tally = Tally { count, enabled_ns, running_ns };
-                        into.set(event, Sample::Taken(tally));
+                        let totals = Totals { count, enabled_ns, running_ns };
+                        into.set(event, Sample::Taken(totals));
                     }
                 }
                 Err(fault) => {

@@ -6,7 +6,7 @@
 use crate::layout::Fault;
 use crate::names::EventKind;
 use crate::reading::Outcome;
-use crate::snapshot::{Sample, Tally};
+use crate::snapshot::{Sample, Totals};
 
 /// What decides the wording of a reason beside the numbers.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) fn outcome(start: Sample, end: Sample, context: Context) -> Outcome {
     }
 }
 
-fn between(start: Tally, end: Tally, context: Context) -> Outcome {
+fn between(start: Totals, end: Totals, context: Context) -> Outcome {
     let times = (end.enabled_ns.checked_sub(start.enabled_ns), end.running_ns.checked_sub(start.running_ns));
     let (Some(enabled), Some(running)) = times else {
         return not_scheduled("the interval ends before it starts: give the earlier snapshot first");
@@ -96,24 +96,24 @@ mod tests {
 
     const PMU: Context = Context { kind: EventKind::Hardware, enabled: true };
 
-    fn tally(count: u64, enabled_ns: u64, running_ns: u64) -> Sample {
-        Sample::Taken(Tally { count, enabled_ns, running_ns })
+    fn totals(count: u64, enabled_ns: u64, running_ns: u64) -> Sample {
+        Sample::Taken(Totals { count, enabled_ns, running_ns })
     }
 
     #[test]
     fn numbers_by_table() {
         let cases = [
-            (tally(10, 5, 5), tally(110, 25, 25), Outcome::Counted { count: 100 }),
+            (totals(10, 5, 5), totals(110, 25, 25), Outcome::Counted { count: 100 }),
             // A true zero is a count.
-            (tally(10, 5, 5), tally(10, 25, 25), Outcome::Counted { count: 0 }),
-            (tally(10, 5, 5), tally(110, 25, 15), Outcome::Scaled { count: 200, running: 0.5 }),
-            (tally(0, 0, 0), tally(10, 3, 2), Outcome::Scaled { count: 15, running: 2.0 / 3.0 }),
+            (totals(10, 5, 5), totals(10, 25, 25), Outcome::Counted { count: 0 }),
+            (totals(10, 5, 5), totals(110, 25, 15), Outcome::Scaled { count: 200, running: 0.5 }),
+            (totals(0, 0, 0), totals(10, 3, 2), Outcome::Scaled { count: 15, running: 2.0 / 3.0 }),
             // The past does not matter: half the time until now, all of it in the interval.
-            (tally(50, 100, 50), tally(150, 200, 150), Outcome::Counted { count: 100 }),
-            (tally(u64::MAX, 5, 5), tally(4, 6, 6), Outcome::Counted { count: 5 }),
+            (totals(50, 100, 50), totals(150, 200, 150), Outcome::Counted { count: 100 }),
+            (totals(u64::MAX, 5, 5), totals(4, 6, 6), Outcome::Counted { count: 5 }),
             (
-                tally(0, 0, 0),
-                tally(u64::MAX, u64::MAX, 1),
+                totals(0, 0, 0),
+                totals(u64::MAX, u64::MAX, 1),
                 Outcome::Scaled { count: u64::MAX, running: 1.0 / u64::MAX as f64 },
             ),
         ];
@@ -128,17 +128,17 @@ mod tests {
         let off = Context { enabled: false, ..PMU };
         let software = Context { kind: EventKind::Software, ..PMU };
         let cases = [
-            (tally(1, 5, 5), tally(1, 5, 5), PMU, "did not run"),
-            (tally(0, 0, 0), tally(0, 0, 0), off, "not enabled"),
-            (tally(1, 5, 5), tally(1, 9, 5), PMU, "no free counter"),
-            (tally(1, 5, 5), tally(1, 9, 5), software, "did not schedule"),
-            (tally(1, 9, 9), tally(1, 5, 5), PMU, "ends before it starts"),
-            (Sample::Unread, tally(1, 5, 5), PMU, "not read"),
-            (tally(1, 5, 5), Sample::Unread, PMU, "not read"),
-            (tally(1, 5, 5), fault(Fault::Dead), PMU, "0 bytes"),
-            (fault(Fault::Length { got: 8, want: 32 }), tally(1, 5, 5), PMU, "8 bytes for a group of 32"),
-            (tally(1, 5, 5), fault(Fault::Members { got: 9, want: 1 }), PMU, "9 members"),
-            (tally(1, 5, 5), fault(Fault::Read(Errno(libc::ENOSPC))), PMU, "ENOSPC"),
+            (totals(1, 5, 5), totals(1, 5, 5), PMU, "did not run"),
+            (totals(0, 0, 0), totals(0, 0, 0), off, "not enabled"),
+            (totals(1, 5, 5), totals(1, 9, 5), PMU, "no free counter"),
+            (totals(1, 5, 5), totals(1, 9, 5), software, "did not schedule"),
+            (totals(1, 9, 9), totals(1, 5, 5), PMU, "ends before it starts"),
+            (Sample::Unread, totals(1, 5, 5), PMU, "not read"),
+            (totals(1, 5, 5), Sample::Unread, PMU, "not read"),
+            (totals(1, 5, 5), fault(Fault::Dead), PMU, "0 bytes"),
+            (fault(Fault::Length { got: 8, want: 32 }), totals(1, 5, 5), PMU, "8 bytes for a group of 32"),
+            (totals(1, 5, 5), fault(Fault::Members { got: 9, want: 1 }), PMU, "9 members"),
+            (totals(1, 5, 5), fault(Fault::Read(Errno(libc::ENOSPC))), PMU, "ENOSPC"),
         ];
         for (start, end, context, words) in cases {
             match outcome(start, end, context) {
@@ -154,7 +154,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_a_count_without_running_time(a in any::<(u64, u64, u64)>(), b in any::<(u64, u64, u64)>()) {
-            let outcome = outcome(tally(a.0, a.1, a.2), tally(b.0, b.1, b.2), PMU);
+            let outcome = outcome(totals(a.0, a.1, a.2), totals(b.0, b.1, b.2), PMU);
             if b.2 <= a.2 || b.1 <= a.1 {
                 let absent = matches!(outcome, Outcome::NotScheduled { .. });
                 prop_assert!(absent);
@@ -163,7 +163,7 @@ mod tests {
 
         #[test]
         fn nothing_ran_is_never_zero(a in any::<(u64, u64)>(), b in any::<(u64, u64)>(), running in any::<u64>()) {
-            let outcome = outcome(tally(a.0, a.1, running), tally(b.0, b.1, running), PMU);
+            let outcome = outcome(totals(a.0, a.1, running), totals(b.0, b.1, running), PMU);
             let absent = matches!(outcome, Outcome::NotScheduled { .. });
             prop_assert!(absent);
         }
@@ -177,7 +177,7 @@ mod tests {
         ) {
             let running = 1 + share.index((enabled - 1).min(usize::MAX as u64) as usize) as u64;
             let Outcome::Scaled { count: estimate, running: shown } =
-                outcome(tally(0, 0, 0), tally(count, enabled, running), PMU)
+                outcome(totals(0, 0, 0), totals(count, enabled, running), PMU)
             else {
                 return Err(TestCaseError::fail("not scaled"));
             };

@@ -85,5 +85,5 @@ pub use event::{Event, default_events, parse_events};
 pub use kernel::{Errno, EventAttr, Kernel, SystemFacts, Target};
 pub use names::EventKind;
 pub use reading::{Outcome, Reading, Scope};
-pub use snapshot::{Snapshot, Tally};
+pub use snapshot::{Snapshot, Totals};
 pub use sys::Linux;

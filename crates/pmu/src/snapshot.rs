@@ -4,7 +4,7 @@ use crate::layout::Fault;
 
 /// The running totals of one counter since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tally {
+pub struct Totals {
     /// How often the event happened while the counter ran.
     pub count: u64,
     /// How long the counter was enabled while its thread was on a CPU, ns.
@@ -17,7 +17,7 @@ pub struct Tally {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sample {
     Unread,
-    Taken(Tally),
+    Taken(Totals),
     Fault(Fault),
 }
 
@@ -41,9 +41,9 @@ impl Snapshot {
     /// `None`: the event is not open, its last read failed, or this snapshot was never read into. This is for
     /// adding up differences where nothing may allocate. A difference of `count` alone is neither scaled
     /// nor checked: use [`Counters::interval`](crate::Counters::interval) if unsure.
-    pub fn tally(&self, index: usize) -> Option<Tally> {
+    pub fn totals(&self, index: usize) -> Option<Totals> {
         match self.get(index) {
-            Sample::Taken(tally) => Some(tally),
+            Sample::Taken(totals) => Some(totals),
             Sample::Unread | Sample::Fault(_) => None,
         }
     }

@@ -122,9 +122,9 @@ fn snapshots_of_other_counters_are_no_panic() {
     let readings = large.interval(&of_small, &of_large);
     assert_eq!(readings.len(), large.events().len());
     assert!(matches!(readings[7].outcome, Outcome::NotScheduled { .. }));
-    assert_eq!(of_small.tally(0).map(|t| t.count), Some(0));
-    assert_eq!(of_large.tally(7), None);
-    assert_eq!(of_large.tally(usize::MAX), None);
+    assert_eq!(of_small.totals(0).map(|t| t.count), Some(0));
+    assert_eq!(of_large.totals(7), None);
+    assert_eq!(of_large.totals(usize::MAX), None);
 }
 
 #[test]
