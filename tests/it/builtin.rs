@@ -1,7 +1,7 @@
 //! The built-in key-value service: behind a socket it does what it does in process.
 
-use std::io::{ErrorKind, Read};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
@@ -144,5 +144,29 @@ fn the_server_thread_is_counted_beside_the_clients() {
     assert!(result.threads.iter().all(|thread| thread.counters.len() == plan.events.len()));
     for interval in &result.timeline {
         assert!(interval.counters.is_empty() || interval.counters.len() == 2, "{interval:?}");
+    }
+}
+
+/// Replies of 50 MB to requests of a few kilobytes, asked for in one write: more than any buffer holds,
+/// so the server has to stop, let the client read, and go on by itself, also when the client has
+/// closed its side meanwhile.
+#[test]
+fn replies_far_beyond_every_buffer_all_arrive() {
+    const GETS: usize = 500;
+    const VALUE_LEN: usize = 100_000;
+    for is_half_closed in [false, true] {
+        let server = TcpServer::start(OWN_ADDRESS, KvService::new(), ServerOptions::default()).unwrap();
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        let set = format!("set b 0 0 {VALUE_LEN}\r\n{}\r\n", "x".repeat(VALUE_LEN));
+        stream.write_all(set.as_bytes()).unwrap();
+        stream.write_all("get b\r\n".repeat(GETS).as_bytes()).unwrap();
+        if is_half_closed {
+            stream.shutdown(Shutdown::Write).unwrap();
+        }
+        let hit_len = format!("VALUE b 0 {VALUE_LEN}\r\n").len() + VALUE_LEN + "\r\nEND\r\n".len();
+        let mut replies = vec![0; "STORED\r\n".len() + GETS * hit_len];
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.read_exact(&mut replies).expect("every reply arrives");
+        assert!(replies.ends_with(b"x\r\nEND\r\n"));
     }
 }

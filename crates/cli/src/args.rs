@@ -60,10 +60,10 @@ pub(crate) struct RunArgs {
     #[arg(long, short, value_name = "RPS", default_value = "10k", value_parser = parse_number)]
     pub(crate) rate: f64,
     /// Measured time
-    #[arg(long, short, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, short, value_name = "TIME", default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) duration: Duration,
     /// Time before the measurement
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) warmup: Duration,
     /// Connections over all threads
     #[arg(long, short, value_name = "N", default_value = "16", value_parser = parse_small_count)]
@@ -105,10 +105,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) preload: bool,
     /// Time after which an unanswered request counts as timed out
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Duration,
     /// Time after the last arrival in which answers are still awaited
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) drain: Duration,
     /// Most requests in flight before sends wait (which ends the open loop, and is reported)
     #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_count)]
@@ -124,13 +124,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<u32>,
     /// Freeze for this long at the end of every period, to see what a tool makes of it
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) stall: Option<Duration>,
     /// Period of the freezes
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) every: Duration,
     /// Stop by itself after this time
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) lifetime: Option<Duration>,
 }
 

@@ -66,6 +66,12 @@ impl OutputFile {
             let file = File::options().write(true).open(path).map_err(refused)?;
             return Ok(Self { path: path.to_owned(), partial: None, file });
         }
+        if path.is_symlink() && !path.exists() {
+            return Err(refused(io::Error::new(
+                io::ErrorKind::NotFound,
+                "it is a link that points to nothing",
+            )));
+        }
         // A link keeps pointing at the result; what it points at is replaced.
         let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -73,6 +79,10 @@ impl OutputFile {
         name.push(format!(".{}.partial", std::process::id()));
         let partial = path.with_file_name(name);
         let file = File::create(&partial).map_err(refused)?;
+        // Who could read the old result can read the new one, and nobody else.
+        if let Ok(old) = fs::metadata(path) {
+            file.set_permissions(old.permissions()).map_err(refused)?;
+        }
         Ok(Self { path: path.to_owned(), partial: Some(partial), file })
     }
 

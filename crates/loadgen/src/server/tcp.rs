@@ -244,14 +244,18 @@ impl Peer {
     /// Reads, serves and writes as far as the socket goes, but no more than a few rounds.
     fn advance(&mut self, service: &mut impl Service) -> io::Result<Progress> {
         for _ in 0..ROUNDS_PER_TURN {
-            self.serve(service);
+            let has_more = self.serve(service);
             let is_flushed = self.write()?;
-            if self.is_leaving {
-                return Ok(if is_flushed { Progress::Done } else { Progress::Waiting });
-            }
             // A client that does not read its replies is not read from; the next writable event resumes.
             if !is_flushed && self.outbox.len() - self.written > OUTBOX_MAX {
                 return Ok(Progress::Waiting);
+            }
+            // What has been received is answered before more is read, or waited for.
+            if has_more {
+                continue;
+            }
+            if self.is_leaving {
+                return Ok(if is_flushed { Progress::Done } else { Progress::Waiting });
             }
             if self.received == self.inbox.len() {
                 if self.received >= INBOX_MAX {
@@ -271,12 +275,17 @@ impl Peer {
         Ok(Progress::Unfinished)
     }
 
-    /// Answers what has been received, as long as the replies do not pile up.
-    fn serve(&mut self, service: &mut impl Service) {
+    /// Answers what has been received, as long as the replies do not pile up; true if they did, so that
+    /// requests may be left.
+    fn serve(&mut self, service: &mut impl Service) -> bool {
+        let mut has_more = true;
         let mut used = 0;
         while used < self.received && self.outbox.len() - self.written <= OUTBOX_MAX {
             match service.handle(&self.inbox[used..self.received], &mut self.outbox) {
-                0 => break,
+                0 => {
+                    has_more = false;
+                    break;
+                }
                 taken => used += taken,
             }
             if service.wants_close() {
@@ -286,6 +295,7 @@ impl Peer {
         }
         self.inbox.copy_within(used..self.received, 0);
         self.received -= used;
+        has_more && self.received > 0
     }
 
     /// Writes what it can; true once nothing is left.
