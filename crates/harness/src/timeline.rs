@@ -117,6 +117,11 @@ impl Timeline {
         self.intervals.get_mut((offset_ns / self.interval_ns) as usize)
     }
 
+    /// Ends the measured phase early: what is answered from `now_ns` on is not its throughput.
+    pub fn cut_at(&mut self, now_ns: u64) {
+        self.phases = self.phases.cut_at(now_ns);
+    }
+
     /// Adds another thread's timeline of the same phases.
     ///
     /// # Panics
@@ -130,11 +135,6 @@ impl Timeline {
             mine.ended += theirs.ended;
             mine.sojourn.add(&theirs.sojourn).expect("equal bounds always add");
         }
-    }
-
-    /// Good answers during the measured phase, whenever their requests arrived.
-    pub fn completed(&self) -> u64 {
-        self.intervals.iter().map(|interval| interval.completed).sum()
     }
 
     /// The intervals that begin before the measured phase's (possibly cut) end.
@@ -195,7 +195,6 @@ mod tests {
         assert_eq!(counts, [(1, 1, 1), (1, 1, 1), (0, 1, 0)]);
         assert!(view[0].p50_ns.is_some_and(|p50| p50.abs_diff(240 * MS) < 3 * MS), "{view:?}");
         assert_eq!(view[2].p50_ns, None);
-        assert_eq!(timeline.completed(), 3);
     }
 
     #[test]
@@ -213,8 +212,13 @@ mod tests {
     #[test]
     fn a_cut_run_shows_only_what_it_measured() {
         let phases = Phases::new(0, Duration::ZERO, Duration::from_millis(1_000));
-        let view = Timeline::new(phases).view(phases.cut_at(250 * MS));
+        let mut timeline = Timeline::new(phases);
+        timeline.offer(230 * MS);
+        timeline.cut_at(250 * MS);
+        timeline.end(&answered(230 * MS, 260 * MS));
+        let view = timeline.view(phases.cut_at(250 * MS));
         assert_eq!(view.len(), 3);
-        assert_eq!(view[2].length_ns, 50 * MS);
+        let last = view[2];
+        assert_eq!((last.length_ns, last.offered, last.completed, last.in_flight), (50 * MS, 1, 0, 1));
     }
 }

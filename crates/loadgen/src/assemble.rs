@@ -23,10 +23,10 @@ pub(crate) fn assemble(
     let merged = Merged::new(reports, session.plan.phases(0));
     let (recorder, phases) = (&merged.recorder, merged.phases);
     let latencies = latencies(recorder);
-    let measured_s = phases.measured_ns() as f64 / 1e9;
-    let achieved_rps =
-        if measured_s > 0.0 { recorder.timeline().completed() as f64 / measured_s } else { 0.0 };
     let views = recorder.timeline().view(phases);
+    let measured_s = phases.measured_ns() as f64 / 1e9;
+    let completed: u64 = views.iter().map(|interval| interval.completed).sum();
+    let achieved_rps = if measured_s > 0.0 { completed as f64 / measured_s } else { 0.0 };
     let verdict = Verdict::judge(&Evidence {
         ending: &merged.ending,
         offered_rps: session.plan.rate_rps,

@@ -124,6 +124,7 @@ impl<'a, C: Clock, T: Transport> Engine<'a, C, T> {
     /// Ends the schedule early: what was due by then stays scheduled, sent or not.
     fn cut_at(&mut self, cut_ns: u64) {
         self.schedule.cut_at(cut_ns);
+        self.recorder.cut_at(cut_ns);
         self.cut_ns = Some(self.cut_ns.map_or(cut_ns, |earlier| earlier.min(cut_ns)));
     }
 
