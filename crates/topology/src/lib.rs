@@ -54,30 +54,25 @@
 //! [cputopology]: https://docs.kernel.org/admin-guide/cputopology.html
 //! [ABI list]: https://docs.kernel.org/admin-guide/abi-testing.html
 
-mod affinity;
-mod caches;
 mod cpulist;
 mod cpuset;
 mod error;
-mod groups;
-mod json;
-mod limits;
 mod model;
-mod numa;
-mod parse;
-mod pin_policy;
+mod pin;
 mod placement;
+mod read;
 mod sys;
-mod sysfs;
 mod topology;
-mod tree;
+mod view;
 
-pub use affinity::{current_affinity, current_cpu, current_tid, pin_current_thread};
 pub use cpulist::ParseCpuListError;
 pub use cpuset::{CpuSet, Iter};
 pub use error::{AffinityError, Error, PinError};
-pub use model::{Cache, CacheKind, Core, Die, Excluded, ExclusionReason, NumaNode, Package, Problem};
-pub use pin_policy::{ParsePinPolicyError, PinPolicy};
-pub use placement::{PlacementError, Role, place};
+pub use model::{
+    Cache, CacheKind, Cluster, Core, CpuKind, CpuQuota, Die, Excluded, ExclusionReason, KindEvidence,
+    NumaNode, Package, Problem,
+};
+pub use pin::{current_affinity, current_cpu, current_tid, pin_current_thread};
+pub use placement::{ParsePinPolicyError, PinPolicy, PlacementError, Role, place};
 pub use topology::Topology;
-pub use tree::Tree;
+pub use view::Tree;

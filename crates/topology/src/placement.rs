@@ -5,8 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::cpuset::CpuSet;
-use crate::pin_policy::PinPolicy;
 use crate::topology::Topology;
+
+mod policy;
+
+pub use policy::{ParsePinPolicyError, PinPolicy};
 
 /// What a thread does in a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

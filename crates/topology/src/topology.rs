@@ -6,11 +6,11 @@ use std::path::Path;
 use crate::cpulist::parse_list;
 use crate::cpuset::CpuSet;
 use crate::error::Error;
-use crate::limits::{self, Presence};
-use crate::model::{Cache, Core, Die, Excluded, NumaNode, Package, Problem};
-use crate::sysfs::{CPU_DIR, Files};
-use crate::tree::Tree;
-use crate::{caches, groups, numa, parse};
+use crate::model::{Cache, Cluster, Core, CpuKind, CpuQuota, Die, Excluded, NumaNode, Package, Problem};
+use crate::read::files::{CPU_DIR, Files};
+use crate::read::presence::{self, Presence};
+use crate::read::{caches, groups, numa, parse};
+use crate::view::Tree;
 
 /// A machine: its logical CPUs, which of them this process may use, and what they share.
 ///
@@ -30,10 +30,15 @@ pub struct Topology {
     cores: Vec<Core>,
     packages: Vec<Package>,
     dies: Vec<Die>,
+    clusters: Vec<Cluster>,
+    kinds: Vec<CpuKind>,
     caches: Vec<Cache>,
     numa_nodes: Vec<NumaNode>,
     smt_control: Option<String>,
     isolated: CpuSet,
+    nohz_full: CpuSet,
+    cpu_quota: Option<CpuQuota>,
+    allowed_nodes: Option<Vec<u32>>,
     governors: BTreeMap<u32, String>,
     problems: Vec<Problem>,
 }
@@ -64,13 +69,13 @@ impl Topology {
     pub fn read_from(root: &Path) -> Result<Self, Error> {
         let mut files = Files::new(root);
         let presence = Presence::read(&mut files)?;
-        let allowed = limits::allowed(&mut files, root, &presence.online)?;
+        let allowed = presence::allowed(&mut files, root, &presence.online)?;
         let offline = presence.present.difference(&presence.online);
         let cpus = &presence.described;
         let packages = groups::packages(&mut files, cpus);
         let isolated = files.optional(&format!("{CPU_DIR}/isolated"), parse_list);
         Ok(Self {
-            excluded: limits::excluded(&presence.online, &offline, &allowed),
+            excluded: presence::excluded(&presence.online, &offline, &allowed),
             cores: groups::cores(&mut files, cpus),
             dies: groups::dies(&mut files, cpus, &packages),
             caches: caches::read(&mut files, cpus),
@@ -78,6 +83,11 @@ impl Topology {
             smt_control: read_word(&mut files, &format!("{CPU_DIR}/smt/control")),
             isolated: isolated.unwrap_or_default().intersection(&presence.online),
             governors: read_governors(&mut files, cpus),
+            clusters: Vec::new(),
+            kinds: Vec::new(),
+            nohz_full: CpuSet::new(),
+            cpu_quota: None,
+            allowed_nodes: None,
             problems: files.into_problems(),
             packages,
             allowed,
@@ -144,6 +154,20 @@ impl Topology {
         &self.dies
     }
 
+    /// The clusters, ascending by lowest logical CPU, that are more than a core and less than
+    /// their die and package. No two overlap.
+    #[must_use]
+    pub fn clusters(&self) -> &[Cluster] {
+        &self.clusters
+    }
+
+    /// The kinds of CPU, the least capable first: two or more on a hybrid machine, one where all
+    /// are known to be alike, none where no file tells. No two overlap.
+    #[must_use]
+    pub fn kinds(&self) -> &[CpuKind] {
+        &self.kinds
+    }
+
     /// The caches, ascending by level, kind and lowest logical CPU.
     #[must_use]
     pub fn caches(&self) -> &[Cache] {
@@ -178,6 +202,25 @@ impl Topology {
     #[must_use]
     pub fn isolated(&self) -> &CpuSet {
         &self.isolated
+    }
+
+    /// The online logical CPUs whose scheduler tick stops while one thread runs (`nohz_full=`).
+    #[must_use]
+    pub fn nohz_full(&self) -> &CpuSet {
+        &self.nohz_full
+    }
+
+    /// The tightest CPU quota that control groups set on this process; `None` where there is none.
+    #[must_use]
+    pub fn cpu_quota(&self) -> Option<&CpuQuota> {
+        self.cpu_quota.as_ref()
+    }
+
+    /// The numbers of the NUMA nodes from which this process may take memory, ascending; `None`
+    /// where the kernel does not tell.
+    #[must_use]
+    pub fn allowed_nodes(&self) -> Option<&[u32]> {
+        self.allowed_nodes.as_deref()
     }
 
     /// Gives the frequency governor of a logical CPU, where it has one.

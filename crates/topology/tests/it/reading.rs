@@ -165,7 +165,7 @@ fn the_recorded_mask_excludes_with_its_reason() {
     assert_eq!(topology.allowed().to_string(), "1,3");
     assert_eq!(topology.excluded().len(), 1);
     assert_eq!(topology.excluded()[0].cpus.to_string(), "0,2");
-    let reason = topology.excluded()[0].reason;
+    let reason = topology.excluded()[0].reason.clone();
     assert_eq!(reason, ExclusionReason::NotInAffinityMask);
 }
 

@@ -2,8 +2,9 @@
 
 use crate::cpuset::CpuSet;
 use crate::model::{Core, Die, Package};
-use crate::parse;
-use crate::sysfs::{CPU_DIR, Files, Source, list, mask};
+
+use crate::read::files::{CPU_DIR, Files, Source, list, mask};
+use crate::read::parse;
 
 /// What one kind of group is called, and where its lists stand, best first.
 struct Kind {

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use crate::cpuset::CpuSet;
 use crate::model::{Cache, CacheKind};
-use crate::parse;
-use crate::sysfs::{CPU_DIR, Files, Source, list, mask};
+
+use crate::read::files::{CPU_DIR, Files, Source, list, mask};
+use crate::read::parse;
 
 const SHARING: &[Source] = &[list("shared_cpu_list"), mask("shared_cpu_map")];
 
@@ -70,6 +71,7 @@ fn read_rest(files: &mut Files<'_>, dir: &str, (level, kind, cpus): Key) -> Cach
         kind,
         size_bytes: size.filter(|&bytes| bytes > 0),
         line_bytes: line.filter(|&bytes| bytes > 0),
+        ways: None,
         cpus,
     }
 }

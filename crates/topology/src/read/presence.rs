@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use crate::affinity::current_affinity;
 use crate::cpuset::CpuSet;
 use crate::error::Error;
 use crate::model::{Excluded, ExclusionReason};
-use crate::parse;
-use crate::sysfs::{CPU_DIR, Files, list};
+use crate::pin::current_affinity;
+
+use crate::read::files::{CPU_DIR, Files, list};
+use crate::read::parse;
 
 /// The kernel's sets of logical CPUs.
 pub(crate) struct Presence {

@@ -2,8 +2,9 @@
 
 use crate::cpuset::CpuSet;
 use crate::model::NumaNode;
-use crate::parse;
-use crate::sysfs::{Files, Source, list, mask};
+
+use crate::read::files::{Files, Source, list, mask};
+use crate::read::parse;
 
 const NODE_DIR: &str = "sys/devices/system/node";
 const MEMBERS: &[Source] = &[list("cpulist"), mask("cpumap")];
@@ -26,5 +27,6 @@ fn read_node(files: &mut Files<'_>, online: &CpuSet, os_index: u32) -> NumaNode 
         os_index,
         cpus: members.map_or_else(CpuSet::new, |(_, cpus)| cpus.intersection(online)),
         memory_bytes: files.required(&format!("{dir}/meminfo"), parse::node_memory),
+        distances: Default::default(),
     }
 }
