@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use tailcore_loadgen::{ArrivalLaw, KeyLaw, Target};
-use tailcore_topology::PinPolicy;
+use tailcore_topology::{CpuSet, PinPolicy};
 
+use crate::places::Places;
 use crate::units::{parse_address, parse_count, parse_duration, parse_number, parse_seed, parse_small_count};
 
 /// Offer a load honestly and explain the latency tail.
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Topo(TopoArgs),
     /// Show what this machine can count, and why not the rest
     Events(EventsArgs),
+    /// Show what on this machine disturbs a measurement, and the command that would stop it
+    Doctor(DoctorArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -139,6 +142,15 @@ pub(crate) struct TopoArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Draw the machine into this file as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Show where threads would go, as ROLE:THREADS=RULE, such as server:2=smt-pair,client:4=client-on-rest
+    #[arg(long, value_name = "PLACES")]
+    pub(crate) place: Option<Places>,
+    /// List the placements of N threads that differ by more than a symmetry of the machine
+    #[arg(long, value_name = "N", conflicts_with = "place")]
+    pub(crate) distinct: Option<usize>,
     /// Read another machine's /sys and /proc below this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
@@ -151,6 +163,19 @@ pub(crate) struct EventsArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    /// Logical CPUs to be measured on, such as 2-3; all that may be used if not given
+    #[arg(long, value_name = "CPUS")]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read another machine's /sys and /proc below this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
 }
 
 /// What clap has to say about a bad command line, on one line.

@@ -4,9 +4,11 @@
 
 mod args;
 mod demo;
+mod doctor;
 mod events;
 mod exit;
 mod output;
+mod places;
 mod plan;
 mod progress;
 mod run;
@@ -41,6 +43,7 @@ fn main() -> std::process::ExitCode {
         Command::Serve(serve) => serve::serve(serve),
         Command::Topo(topo) => topo::topo(topo),
         Command::Events(events) => events::events(events),
+        Command::Doctor(doctor) => doctor::doctor(doctor),
     };
     let exit = outcome.unwrap_or_else(|error| {
         eprintln!("tailcore: {}", exit::describe(&error));

@@ -63,7 +63,10 @@ impl Environment {
                 .filter(|_| root == Path::new("/"))
                 .map(usize::from),
             smt: topology.smt_control().map(str::to_owned),
-            governor: topology.allowed().first().and_then(|cpu| topology.governor(cpu)).map(str::to_owned),
+            governor: topology
+                .allowed()
+                .first()
+                .and_then(|cpu| line(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))),
             clocksource: line("sys/devices/system/clocksource/clocksource0/current_clocksource"),
             perf_event_paranoid: line("proc/sys/kernel/perf_event_paranoid").and_then(|t| t.parse().ok()),
         }

@@ -54,13 +54,16 @@
 //! [cputopology]: https://docs.kernel.org/admin-guide/cputopology.html
 //! [ABI list]: https://docs.kernel.org/admin-guide/abi-testing.html
 
+pub mod audit;
 mod cpulist;
 mod cpuset;
 mod error;
+mod memory;
 mod model;
 mod pin;
 mod placement;
 mod read;
+mod steer;
 mod sys;
 mod topology;
 mod view;
@@ -68,11 +71,25 @@ mod view;
 pub use cpulist::ParseCpuListError;
 pub use cpuset::{CpuSet, Iter};
 pub use error::{AffinityError, Error, PinError};
+pub use memory::{
+    MemoryError, MemoryPolicy, MemoryPolicyGuard, NodeSet, PagesPerNode, ParseMemoryPolicyError,
+    ParseNodeSetError, SlicePages, allowed_nodes, memory_policy, nodes_of, pages_per_node, parse_numa_maps,
+    set_memory_policy,
+};
 pub use model::{
     Cache, CacheKind, Cluster, Core, CpuKind, CpuQuota, Die, Excluded, ExclusionReason, KindEvidence,
     NumaNode, Package, Problem,
 };
-pub use pin::{current_affinity, current_cpu, current_tid, pin_current_thread};
-pub use placement::{ParsePinPolicyError, PinPolicy, PlacementError, Role, place};
+pub use pin::{
+    Migrations, PinGuard, PinnedCommand, Residence, ThreadPinGuard, ResidenceWatch, WatchError, affinity_of,
+    current_affinity, current_cpu, current_tid, pin_current_thread, pin_process, pin_thread,
+};
+pub use placement::{DistinctPlacements, EnumerateError, Exactness, distinct_placements};
+pub use placement::{
+    CpuOrder, CpuOrderError, Formula, ParsePinPolicyError, ParseRoleError, ParseRuleError, PinPolicy, Place,
+    Placed, Placement, PlacementError, Request, Role, Rule, Shortage, arrange, per_package_sets, place,
+};
+pub use read::{Directory, Frequencies, FrequencyPolicy, Interrupt, Interrupts, Source};
+pub use steer::{SteerError, SteerOutcome, SteeredInterrupts, Unrestored, interrupt_affinity};
 pub use topology::Topology;
-pub use view::Tree;
+pub use view::{Svg, Tree};

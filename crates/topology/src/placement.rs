@@ -1,83 +1,35 @@
 //! Placement: from roles to logical CPUs. Pure: it looks at a topology and touches nothing.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 use crate::cpuset::CpuSet;
 use crate::topology::Topology;
 
+mod arrange;
+mod choose;
+mod cpu_order;
+mod enumerate;
+mod error;
+mod floor;
+mod formulas;
+mod hierarchy;
+mod order;
+mod per_package;
+mod placed;
 mod policy;
+mod role;
+mod rule;
 
+pub use arrange::{Request, arrange};
+pub use cpu_order::{CpuOrder, CpuOrderError};
+pub use enumerate::{DistinctPlacements, EnumerateError, Exactness, distinct_placements};
+pub use error::{PlacementError, Shortage};
+pub use formulas::Formula;
+pub use per_package::per_package_sets;
+pub use placed::{Place, Placed, Placement};
 pub use policy::{ParsePinPolicyError, PinPolicy};
-
-/// What a thread does in a measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Role {
-    /// It serves requests: it is what is measured, and gets the quietest CPU.
-    Server,
-    /// It sends requests and times the answers.
-    Client,
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Server => "server",
-            Self::Client => "client",
-        })
-    }
-}
-
-/// A placement that the machine cannot give.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlacementError {
-    /// There are fewer logical CPUs than roles. None is shared: two threads that take turns on
-    /// one CPU measure the scheduler.
-    #[error(
-        "{needed} pinned threads need a logical CPU each, but only {available} can be had; start \
-         fewer threads, allow or list more CPUs, or use the pin policy `none`"
-    )]
-    NotEnough {
-        /// The logical CPUs needed: one for each role.
-        needed: usize,
-        /// The logical CPUs allowed, or listed.
-        available: usize,
-    },
-    /// A listed CPU is switched off.
-    #[error(
-        "CPU {cpu} is offline; list online CPUs only ({online}), or write 1 to \
-         /sys/devices/system/cpu/cpu{cpu}/online"
-    )]
-    Offline {
-        /// The CPU.
-        cpu: u32,
-        /// The CPUs that are online.
-        online: CpuSet,
-    },
-    /// A listed CPU is not there.
-    #[error("CPU {cpu} does not exist; online CPUs are {online}; list some of those")]
-    NoSuchCpu {
-        /// The CPU.
-        cpu: u32,
-        /// The CPUs that are online.
-        online: CpuSet,
-    },
-    /// A listed CPU is online, but not for this process.
-    #[error(
-        "CPU {cpu} is not in this process's affinity mask ({allowed}); list CPUs of the mask, or \
-         widen it with taskset or the cgroup's cpuset"
-    )]
-    NotAllowed {
-        /// The CPU.
-        cpu: u32,
-        /// The CPUs that are allowed.
-        allowed: CpuSet,
-    },
-}
+pub use role::{ParseRoleError, Role};
+pub use rule::{ParseRuleError, Rule};
 
 /// Gives each role a logical CPU of its own, in the order of `roles`; `None` is "do not pin".
 ///
@@ -88,11 +40,16 @@ pub enum PlacementError {
 /// - [`PinPolicy::None`]: `None` for every role.
 /// - [`PinPolicy::List`]: the listed CPUs, ascending, in the order of `roles`. A list longer than
 ///   `roles` leaves its highest CPUs unused.
+/// - [`PinPolicy::Rule`]: the CPUs that the rule gives for as many threads as there are roles;
+///   the first of them to servers, the next to clients, then co-runners and samplers. Formulas
+///   may give one CPU to several.
+/// - [`PinPolicy::PerRole`]: the CPUs that [`arrange`] gives to as many threads of each role as
+///   `roles` has of it.
 ///
 /// # Errors
 ///
-/// [`PlacementError`] says which CPU cannot be used and why, or how many are missing. Every
-/// listed CPU is checked, used or not.
+/// [`PlacementError`] says which CPU cannot be used and why, how many are missing, or which rule
+/// does not work out. Every listed CPU is checked, used or not.
 pub fn place(
     topology: &Topology,
     policy: &PinPolicy,
@@ -101,7 +58,7 @@ pub fn place(
     match policy {
         PinPolicy::None => Ok(vec![None; roles.len()]),
         PinPolicy::List(cpus) => {
-            cpus.iter().try_for_each(|cpu| usable(topology, cpu))?;
+            cpus.iter().try_for_each(|cpu| arrange::usable(topology, cpu))?;
             let in_order: Vec<usize> = (0..roles.len()).collect();
             assign(&cpus.iter().collect::<Vec<_>>(), &in_order)
         }
@@ -110,7 +67,36 @@ pub fn place(
             servers_first.sort_by_key(|&role| roles[role] != Role::Server);
             assign(&preferred(topology), &servers_first)
         }
+        PinPolicy::Rule(rule) => {
+            let ask = arrange::Ask { role: None, rule, threads: roles.len() };
+            assign(&ask.answer(topology, &floor::Taken::new())?, &by_role(roles))
+        }
+        PinPolicy::PerRole(rules) => {
+            let placement = arrange(topology, &requests(rules, roles)?)?;
+            let cpus: Vec<u32> = placement.iter().flat_map(Placed::cpus).collect();
+            assign(&cpus, &by_role(roles))
+        }
     }
+}
+
+/// The indices of the roles, servers first, then clients, co-runners, samplers.
+fn by_role(roles: &[Role]) -> Vec<usize> {
+    let mut turns: Vec<usize> = (0..roles.len()).collect();
+    turns.sort_by_key(|&index| roles[index]);
+    turns
+}
+
+/// A request for each role that occurs, in the order of [`by_role`].
+fn requests(rules: &BTreeMap<Role, Rule>, roles: &[Role]) -> Result<Vec<Request>, PlacementError> {
+    let mut counts: BTreeMap<Role, usize> = BTreeMap::new();
+    for &role in roles {
+        *counts.entry(role).or_default() += 1;
+    }
+    let request = |(role, threads)| {
+        let rule = rules.get(&role).cloned().ok_or(PlacementError::RoleNotNamed { role })?;
+        Ok(Request { role, rule, threads })
+    };
+    counts.into_iter().map(request).collect()
 }
 
 /// Gives `cpus` to the roles in the order of `turns`, which holds each index of a role once.
@@ -123,23 +109,6 @@ fn assign(cpus: &[u32], turns: &[usize]) -> Result<Vec<Option<u32>>, PlacementEr
         placed[role] = Some(cpu);
     }
     Ok(placed)
-}
-
-/// Says why a listed CPU cannot be used.
-fn usable(topology: &Topology, cpu: u32) -> Result<(), PlacementError> {
-    let online = || topology.online().clone();
-    if topology.allowed().contains(cpu) {
-        Ok(())
-    } else if topology.online().contains(cpu) {
-        let allowed = topology.allowed().clone();
-        Err(PlacementError::NotAllowed { cpu, allowed })
-    } else if topology.offline().contains(cpu) {
-        let online = online();
-        Err(PlacementError::Offline { cpu, online })
-    } else {
-        let online = online();
-        Err(PlacementError::NoSuchCpu { cpu, online })
-    }
 }
 
 /// Every allowed logical CPU once, best first.

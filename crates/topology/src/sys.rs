@@ -1,33 +1,52 @@
-//! The system calls of this crate. `unsafe` is allowed again here, and only here, because the
-//! affinity calls take a raw pointer to a mask whose length the kernel does not fix: libc's safe
-//! looking `cpu_set_t` stops at 1 024 CPUs.
+//! The system calls of this crate. `unsafe` is allowed again here, and only here, because these
+//! calls take raw pointers to masks and arrays whose lengths the kernel does not fix: libc's safe
+//! looking `cpu_set_t` stops at 1 024 CPUs, and the memory policy calls have no wrapper in libc.
 #![allow(unsafe_code)]
 
-use std::ffi::c_ulong;
+use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::ptr;
 
 /// The thread id with which the affinity calls mean the calling thread.
-const SELF: libc::pid_t = 0;
+pub(crate) const SELF: libc::pid_t = 0;
 
-/// Fills `words` with the calling thread's affinity mask, least significant word first; see
+/// Fills `words` with a thread's affinity mask, least significant word first; see
 /// sched_getaffinity(2). `EINVAL`: the buffer is shorter than the kernel's own mask.
-pub(crate) fn sched_getaffinity(words: &mut [c_ulong]) -> io::Result<()> {
+pub(crate) fn sched_getaffinity(tid: libc::pid_t, words: &mut [c_ulong]) -> io::Result<()> {
     let bytes = size_of_val(words);
     let mask = words.as_mut_ptr().cast::<libc::cpu_set_t>();
     // SAFETY: `mask` points to `bytes` writable bytes, and the kernel and libc write no more.
-    let result = unsafe { libc::sched_getaffinity(SELF, bytes, mask) };
-    check(result)
+    let result = unsafe { libc::sched_getaffinity(tid, bytes, mask) };
+    check(result.into())
 }
 
-/// Sets the calling thread's affinity mask, least significant word first; see
-/// sched_setaffinity(2). CPUs that the cpuset does not allow are dropped without an error as long
-/// as one is left.
-pub(crate) fn sched_setaffinity(words: &[c_ulong]) -> io::Result<()> {
+/// Sets a thread's affinity mask, least significant word first; see sched_setaffinity(2). CPUs
+/// that the cpuset does not allow are dropped without an error as long as one is left.
+pub(crate) fn sched_setaffinity(tid: libc::pid_t, words: &[c_ulong]) -> io::Result<()> {
     let bytes = size_of_val(words);
     let mask = words.as_ptr().cast::<libc::cpu_set_t>();
     // SAFETY: `mask` points to `bytes` readable bytes, and the kernel and libc read no more.
-    let result = unsafe { libc::sched_setaffinity(SELF, bytes, mask) };
-    check(result)
+    let result = unsafe { libc::sched_setaffinity(tid, bytes, mask) };
+    check(result.into())
+}
+
+/// Makes the child pin itself between fork and exec and compare the mask in force. `asked` is as
+/// long as the kernel's own mask, so that the one read back can be compared word by word.
+pub(crate) fn pin_before_exec(command: &mut Command, asked: Vec<c_ulong>) {
+    // Made before the fork: another thread may hold the allocator's lock at that moment, and in
+    // the child nobody would ever release it.
+    let mut actual = vec![0; asked.len()];
+    let pin = move || {
+        sched_setaffinity(SELF, &asked)?;
+        sched_getaffinity(SELF, &mut actual)?;
+        // An error of the operating system is a number: nothing is allocated for it either.
+        if actual == asked { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EINVAL)) }
+    };
+    // SAFETY: `pin` does two system calls and a comparison of memory that is there already; it
+    // takes no lock and allocates nothing.
+    unsafe { command.pre_exec(pin) };
 }
 
 /// Gives the CPU that the calling thread runs on; see sched_getcpu(3).
@@ -44,6 +63,51 @@ pub(crate) fn gettid() -> u32 {
     tid.unsigned_abs()
 }
 
-fn check(result: libc::c_int) -> io::Result<()> {
+/// Sets the calling thread's memory policy; see set_mempolicy(2).
+pub(crate) fn set_mempolicy(mode: c_int, nodes: &[c_ulong]) -> io::Result<()> {
+    let (mode, mask) = (c_long::from(mode), nodes.as_ptr());
+    // SAFETY: the kernel reads `max_node(nodes) - 1` bits from `mask`, which is all of them.
+    let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, max_node(nodes)) };
+    check(result)
+}
+
+/// Reads the calling thread's memory policy, or with `MPOL_F_MEMS_ALLOWED` the nodes that it may
+/// use; see get_mempolicy(2). Gives the mode and fills `nodes`.
+pub(crate) fn get_mempolicy(nodes: &mut [c_ulong], flags: c_int) -> io::Result<c_int> {
+    let mut mode: c_int = 0;
+    let (mode_out, mask, bits) = (&raw mut mode, nodes.as_mut_ptr(), max_node(nodes));
+    let (address, flags) = (ptr::null::<c_void>(), c_long::from(flags));
+    // SAFETY: `mode_out` is an int, and the kernel writes no more than `bits` rounded down to whole
+    // words into `mask`; without `MPOL_F_ADDR` the address is not looked at.
+    let result = unsafe { libc::syscall(libc::SYS_get_mempolicy, mode_out, mask, bits, address, flags) };
+    check(result).map(|()| mode)
+}
+
+/// Asks on which node each page of this process lies; moves nothing. See move_pages(2): an entry
+/// of the answer is a node, or a negated error number.
+pub(crate) fn page_nodes(pages: &[*const c_void]) -> io::Result<Vec<c_int>> {
+    let mut status: Vec<c_int> = vec![0; pages.len()];
+    let (own, count, flags) = (c_long::from(SELF), pages.len() as c_ulong, 0 as c_long);
+    let (list, nodes, answer) = (pages.as_ptr(), ptr::null::<c_int>(), status.as_mut_ptr());
+    // SAFETY: the kernel reads `count` addresses, which it does not follow itself, and writes
+    // `count` ints; a null list of nodes means that nothing is to be moved.
+    let result = unsafe { libc::syscall(libc::SYS_move_pages, own, count, list, nodes, answer, flags) };
+    check(result).map(|()| status)
+}
+
+/// Gives the bytes of a page; see sysconf(3).
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: the call touches no memory of ours.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
+}
+
+/// Gives what the memory policy calls take as the length of a mask: one more than its bits,
+/// because the kernel takes one off before it looks (`get_nodes` in mm/mempolicy.c).
+fn max_node(nodes: &[c_ulong]) -> c_ulong {
+    size_of_val(nodes) as c_ulong * 8 + 1
+}
+
+fn check(result: c_long) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

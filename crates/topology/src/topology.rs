@@ -1,15 +1,16 @@
 //! The machine as a whole.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::cpulist::parse_list;
 use crate::cpuset::CpuSet;
 use crate::error::Error;
 use crate::model::{Cache, Cluster, Core, CpuKind, CpuQuota, Die, Excluded, NumaNode, Package, Problem};
+use crate::pin::current_affinity;
 use crate::read::files::{CPU_DIR, Files};
-use crate::read::presence::{self, Presence};
-use crate::read::{caches, groups, numa, parse};
+use crate::read::limits::Limits;
+use crate::read::presence::Presence;
+use crate::read::source::{Directory, Source};
+use crate::read::{caches, groups, kinds, numa, parse};
 use crate::view::Tree;
 
 /// A machine: its logical CPUs, which of them this process may use, and what they share.
@@ -39,7 +40,6 @@ pub struct Topology {
     nohz_full: CpuSet,
     cpu_quota: Option<CpuQuota>,
     allowed_nodes: Option<Vec<u32>>,
-    governors: BTreeMap<u32, String>,
     problems: Vec<Problem>,
 }
 
@@ -54,44 +54,57 @@ impl Topology {
     /// As [`read_from`](Self::read_from), and [`Error::Affinity`] when the kernel does not tell
     /// the affinity mask.
     pub fn read() -> Result<Self, Error> {
-        Self::read_from(Path::new("/"))
+        Self::read_files(&Directory::new("/"), Some(current_affinity()?))
     }
 
     /// Reads the machine whose files lie below `root`, where `root/sys/devices/system/cpu` is.
     ///
     /// For a root other than `/`, nothing is asked of the running kernel: what is allowed comes
-    /// from `root/proc/self/status`, and is every online CPU where that file is absent.
+    /// from `root/proc/self/status` and the files of control groups, and is every online CPU where
+    /// those are absent.
     ///
     /// # Errors
     ///
     /// [`Error::NoCpus`] when no online CPU is named. Anything less is one of the
     /// [`problems`](Self::problems).
     pub fn read_from(root: &Path) -> Result<Self, Error> {
-        let mut files = Files::new(root);
+        if root == Path::new("/") { Self::read() } else { Self::read_source(&Directory::new(root)) }
+    }
+
+    /// Reads the machine whose files a [`Source`] gives. Nothing is asked of the running kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_from`](Self::read_from).
+    pub fn read_source(source: &dyn Source) -> Result<Self, Error> {
+        Self::read_files(source, None)
+    }
+
+    fn read_files(source: &dyn Source, affinity: Option<CpuSet>) -> Result<Self, Error> {
+        let mut files = Files::new(source);
         let presence = Presence::read(&mut files)?;
-        let allowed = presence::allowed(&mut files, root, &presence.online)?;
-        let offline = presence.present.difference(&presence.online);
+        let limits = Limits::read(&mut files, &presence, affinity);
         let cpus = &presence.described;
+        let cores = groups::cores(&mut files, cpus);
         let packages = groups::packages(&mut files, cpus);
-        let isolated = files.optional(&format!("{CPU_DIR}/isolated"), parse_list);
+        let dies = groups::dies(&mut files, cpus, &packages);
         Ok(Self {
-            excluded: presence::excluded(&presence.online, &offline, &allowed),
-            cores: groups::cores(&mut files, cpus),
-            dies: groups::dies(&mut files, cpus, &packages),
-            caches: caches::read(&mut files, cpus),
+            clusters: groups::clusters(&mut files, cpus, (&cores, &dies, &packages)),
+            caches: caches::read(&mut files, cpus, &cores),
+            kinds: kinds::read(&mut files, cpus),
             numa_nodes: numa::read(&mut files, &presence.online),
-            smt_control: read_word(&mut files, &format!("{CPU_DIR}/smt/control")),
-            isolated: isolated.unwrap_or_default().intersection(&presence.online),
-            governors: read_governors(&mut files, cpus),
-            clusters: Vec::new(),
-            kinds: Vec::new(),
-            nohz_full: CpuSet::new(),
-            cpu_quota: None,
-            allowed_nodes: None,
+            smt_control: files.optional(&format!("{CPU_DIR}/smt/control"), parse::word).flatten(),
             problems: files.into_problems(),
+            cores,
             packages,
-            allowed,
-            offline,
+            dies,
+            allowed: limits.allowed,
+            excluded: limits.excluded,
+            isolated: limits.isolated,
+            nohz_full: limits.nohz_full,
+            cpu_quota: limits.quota,
+            allowed_nodes: limits.nodes.map(|nodes| nodes.iter().collect()),
+            offline: presence.present.difference(&presence.online),
             online: presence.online,
             possible: presence.possible,
             present: presence.present,
@@ -223,12 +236,6 @@ impl Topology {
         self.allowed_nodes.as_deref()
     }
 
-    /// Gives the frequency governor of a logical CPU, where it has one.
-    #[must_use]
-    pub fn governor(&self, cpu: u32) -> Option<&str> {
-        self.governors.get(&cpu).map(String::as_str)
-    }
-
     /// The files that were missing or malformed, in the order of reading. Everything that they do
     /// not touch is known.
     #[must_use]
@@ -241,16 +248,4 @@ impl Topology {
     pub fn tree(&self) -> Tree<'_> {
         Tree::new(self)
     }
-}
-
-fn read_word(files: &mut Files<'_>, path: &str) -> Option<String> {
-    files.optional(path, parse::word).flatten()
-}
-
-fn read_governors(files: &mut Files<'_>, cpus: &CpuSet) -> BTreeMap<u32, String> {
-    let governor = |cpu| {
-        let path = format!("{CPU_DIR}/cpu{cpu}/cpufreq/scaling_governor");
-        Some((cpu, read_word(files, &path)?))
-    };
-    cpus.iter().filter_map(governor).collect()
 }

@@ -1,6 +1,10 @@
-//! Views of a topology: JSON for programs, a tree for people.
+//! Views of a topology: JSON for programs, a tree and a picture for people.
 
+mod hierarchy;
 mod json;
+mod svg;
 mod tree;
+mod words;
 
+pub use svg::Svg;
 pub use tree::Tree;

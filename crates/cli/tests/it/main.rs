@@ -11,6 +11,8 @@ mod command;
 mod counters;
 /// The demonstration: all of its tables and files.
 mod demo;
+/// The noise audit: verdicts, commands, JSON, CPUs that do not exist.
+mod doctor;
 /// Servers that die, close, babble or say nothing, and runs that are stopped.
 mod faults;
 /// What the machine is and what it can count: `topo` and `events`.

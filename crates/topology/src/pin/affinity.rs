@@ -1,15 +1,12 @@
-//! Pinning of the calling thread, and what the kernel says about it.
+//! Pinning of one thread, and what the kernel says about it.
 
 use std::ffi::c_ulong;
 use std::io;
 
-use crate::cpulist::CPU_MAX;
+use super::mask;
 use crate::cpuset::CpuSet;
 use crate::error::{AffinityError, PinError};
 use crate::sys;
-
-/// The first mask asked for holds as many CPUs as libc's fixed type does.
-const MASK_BITS_MIN: u32 = 1 << 10;
 
 /// Binds the calling thread to one logical CPU and reads the mask back.
 ///
@@ -22,17 +19,44 @@ const MASK_BITS_MIN: u32 = 1 << 10;
 /// [`PinError::Refused`] when the kernel says no, [`PinError::NotApplied`] when it says yes and
 /// another mask is in force, [`PinError::ReadBack`] when that cannot be known.
 pub fn pin_current_thread(cpu: u32) -> Result<(), PinError> {
-    if cpu > CPU_MAX {
-        return Err(PinError::OutOfRange { cpu });
+    pin_thread(current_tid(), &CpuSet::from_iter([cpu]))
+}
+
+/// Binds a thread, of this process or another, to a set of logical CPUs and reads the mask back.
+///
+/// Only that thread moves: given the id of a process, its main thread alone (see
+/// [`pin_process`](super::pin_process)). A thread that runs elsewhere is moved before the call
+/// returns. Nothing is undone after an error: see [`PinGuard`](super::PinGuard) for that.
+///
+/// # Errors
+///
+/// [`PinError::Empty`] for an empty set, [`PinError::Gone`] for a thread that does not exist (0 is
+/// none), [`PinError::Refused`] when the kernel says no, [`PinError::NotApplied`] when it says yes
+/// and another mask is in force, [`PinError::ReadBack`] when that cannot be known.
+pub fn pin_thread(tid: u32, cpus: &CpuSet) -> Result<(), PinError> {
+    let words = mask::of(cpus)?;
+    let id = kernel_id(tid).ok_or(PinError::Gone { tid })?;
+    sys::sched_setaffinity(id, &words).map_err(|source| refusal(tid, cpus, source))?;
+    match affinity_of(tid) {
+        Ok(actual) => confirm(tid, cpus, actual),
+        Err(AffinityError::Gone { tid }) => Err(PinError::Gone { tid }),
+        Err(unknown) => Err(unknown.into()),
     }
-    let tid = current_tid();
-    sys::sched_setaffinity(&mask_of(cpu)).map_err(|source| PinError::Refused { tid, cpu, source })?;
-    confirm(tid, cpu, current_affinity()?)
+}
+
+fn refusal(tid: u32, cpus: &CpuSet, source: io::Error) -> PinError {
+    match source.raw_os_error() {
+        Some(libc::ESRCH) => PinError::Gone { tid },
+        _ => PinError::Refused { tid, cpus: cpus.clone(), source },
+    }
 }
 
 /// Compares the mask asked for with the mask in force.
-fn confirm(tid: u32, cpu: u32, actual: CpuSet) -> Result<(), PinError> {
-    if actual.iter().eq([cpu]) { Ok(()) } else { Err(PinError::NotApplied { tid, cpu, actual }) }
+fn confirm(tid: u32, asked: &CpuSet, actual: CpuSet) -> Result<(), PinError> {
+    if actual == *asked {
+        return Ok(());
+    }
+    Err(PinError::NotApplied { tid, asked: asked.clone(), actual })
 }
 
 /// Reads the calling thread's affinity mask; see sched_getaffinity(2).
@@ -44,7 +68,34 @@ fn confirm(tid: u32, cpu: u32, actual: CpuSet) -> Result<(), PinError> {
 ///
 /// [`AffinityError::Mask`] carries the kernel's answer.
 pub fn current_affinity() -> Result<CpuSet, AffinityError> {
-    growing_mask(sys::sched_getaffinity).map_err(|source| AffinityError::Mask { tid: current_tid(), source })
+    affinity_of(current_tid())
+}
+
+/// Reads the affinity mask of a thread, of this process or another; see sched_getaffinity(2).
+///
+/// Given the id of a process, this is the mask of its main thread.
+///
+/// # Errors
+///
+/// [`AffinityError::Gone`] for a thread that does not exist (0 is none); [`AffinityError::Mask`]
+/// carries any other answer of the kernel.
+pub fn affinity_of(tid: u32) -> Result<CpuSet, AffinityError> {
+    let id = kernel_id(tid).ok_or(AffinityError::Gone { tid })?;
+    read_mask(id).map(|words| mask::cpus(&words)).map_err(|source| match source.raw_os_error() {
+        Some(libc::ESRCH) => AffinityError::Gone { tid },
+        _ => AffinityError::Mask { tid, source },
+    })
+}
+
+/// Reads a mask that is at least as long as the kernel's own.
+pub(super) fn read_mask(id: libc::pid_t) -> io::Result<Vec<c_ulong>> {
+    mask::growing(|words| sys::sched_getaffinity(id, words))
+}
+
+/// Gives the id for the kernel; none for one that no thread can have. 0 is left out because the
+/// kernel takes it for the calling thread, which is not what a thread id read from somewhere means.
+fn kernel_id(tid: u32) -> Option<libc::pid_t> {
+    libc::pid_t::try_from(tid).ok().filter(|&id| id != sys::SELF)
 }
 
 /// Gives the logical CPU that the calling thread runs on at this moment; see sched_getcpu(3).
@@ -62,79 +113,33 @@ pub fn current_tid() -> u32 {
     sys::gettid()
 }
 
-/// Calls `read` with an ever larger mask: how many CPUs the kernel was built for is told only by
-/// its refusal of a shorter one.
-fn growing_mask(read: impl Fn(&mut [c_ulong]) -> io::Result<()>) -> io::Result<CpuSet> {
-    let mut bits = MASK_BITS_MIN;
-    loop {
-        let mut words = vec![0; (bits / c_ulong::BITS) as usize];
-        match read(&mut words) {
-            Ok(()) => return Ok(cpus_of(&words)),
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && bits <= CPU_MAX => {
-                bits *= 2;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// The shortest mask that holds the CPU; the kernel takes the missing rest as zeros.
-fn mask_of(cpu: u32) -> Vec<c_ulong> {
-    let word = (cpu / c_ulong::BITS) as usize;
-    let mut words = vec![0; word + 1];
-    words[word] = 1 << (cpu % c_ulong::BITS);
-    words
-}
-
-fn cpus_of(words: &[c_ulong]) -> CpuSet {
-    (0_u32..)
-        .zip(words)
-        .flat_map(|(index, &word)| {
-            (0..c_ulong::BITS)
-                .filter(move |bit| word & (1 << bit) != 0)
-                .map(move |bit| index * c_ulong::BITS + bit)
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn masks_reach_beyond_1024_cpus() {
-        for cpu in [0, 63, 64, 1023, 1024, 8191, CPU_MAX] {
-            assert!(cpus_of(&mask_of(cpu)).iter().eq([cpu]), "{cpu}");
-        }
-    }
-
-    #[test]
-    fn the_mask_grows_until_the_kernel_accepts_it() {
-        let kernel_of_5000_cpus = |words: &mut [c_ulong]| {
-            if words.len() * (c_ulong::BITS as usize) < 5000 {
-                return Err(io::Error::from_raw_os_error(libc::EINVAL));
-            }
-            words[4999 / c_ulong::BITS as usize] = 1 << (4999 % c_ulong::BITS);
-            Ok(())
-        };
-        let set = growing_mask(kernel_of_5000_cpus).unwrap();
-        assert!(set.iter().eq([4999]));
-    }
-
-    #[test]
-    fn the_mask_does_not_grow_for_ever_nor_for_another_error() {
-        for errno in [libc::EINVAL, libc::EPERM] {
-            let error = growing_mask(|_| Err(io::Error::from_raw_os_error(errno))).unwrap_err();
-            assert_eq!(error.raw_os_error(), Some(errno));
-        }
-    }
-
-    #[test]
     fn a_mask_in_force_that_differs_is_an_error() {
-        assert!(confirm(7, 2, [2].into_iter().collect()).is_ok());
-        for actual in [vec![], vec![1], vec![2, 3]] {
-            let error = confirm(7, 2, actual.into_iter().collect()).unwrap_err();
-            assert!(matches!(error, PinError::NotApplied { tid: 7, cpu: 2, .. }));
+        let asked = CpuSet::from_iter([2, 5]);
+        assert!(confirm(7, &asked, asked.clone()).is_ok());
+        for actual in [vec![], vec![2], vec![2, 3], vec![2, 3, 5]] {
+            let actual: CpuSet = actual.into_iter().collect();
+            let error = confirm(7, &asked, actual.clone()).unwrap_err();
+            let message = error.to_string();
+            assert!(
+                message.contains(&format!(
+                    "thread 7 to CPU 2,5, but its affinity mask reads back as `{actual}`"
+                )),
+                "{message}"
+            );
+            assert!(matches!(error, PinError::NotApplied { tid: 7, .. }));
         }
+    }
+
+    #[test]
+    fn a_refusal_says_what_helps() {
+        let of = |errno| refusal(7, &CpuSet::from_iter([1]), io::Error::from_raw_os_error(errno));
+        assert!(matches!(of(libc::ESRCH), PinError::Gone { tid: 7 }));
+        assert!(of(libc::EINVAL).to_string().contains("is online and inside"));
+        assert!(of(libc::EPERM).to_string().contains("CAP_SYS_NICE"));
     }
 }

@@ -1,18 +1,23 @@
 //! The user's choice of placement, as typed.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::role::{ParseRoleError, Role};
+use super::rule::{ParseRuleError, Rule};
 use crate::cpulist::{ParseCpuListError, quoted};
 use crate::cpuset::CpuSet;
 
-/// How threads are given logical CPUs. Typed, printed and serialised as `auto`, `none`, or a CPU
-/// list such as `2-3,6`.
+/// How threads are given logical CPUs. Typed, printed and serialised as `auto`, `none`, a CPU list
+/// such as `2-3,6`, a [`Rule`] such as `spread`, or rules for each role such as
+/// `server=smt-pair,client=client-on-rest`.
 ///
 /// When unsure, take `Auto`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PinPolicy {
     /// A core of its own for each thread as long as there are cores, then SMT siblings; see
     /// [`place`](crate::place).
@@ -20,8 +25,14 @@ pub enum PinPolicy {
     Auto,
     /// No pinning: the scheduler moves threads as it likes.
     None,
-    /// These logical CPUs, one for each thread, ascending.
+    /// These logical CPUs, one for each thread, ascending. For another order list them by role,
+    /// as in `server=4,0`.
     List(CpuSet),
+    /// One rule for all threads together: servers first, then clients, co-runners, samplers.
+    Rule(Rule),
+    /// A rule for each role. Every role that has threads must be there; servers are placed first,
+    /// then clients, co-runners, samplers.
+    PerRole(BTreeMap<Role, Rule>),
 }
 
 /// Text that is not a [`PinPolicy`].
@@ -29,15 +40,46 @@ pub enum PinPolicy {
 #[non_exhaustive]
 pub enum ParsePinPolicyError {
     /// There was no text. An empty list of CPUs can place nothing.
-    #[error("an empty pin policy places nothing; write `auto`, `none` or a CPU list like `2-3,6`")]
+    #[error("an empty pin policy places nothing; write `auto`, `none`, a CPU list like `2-3,6`, or a rule")]
     Empty,
-    /// It is none of the words, and not a CPU list either.
+    /// It is a list of CPUs with a mistake.
     #[error("`{typed}` is neither `auto`, `none` nor a CPU list: {source}")]
     NotAList {
         /// What was typed, shortened.
         typed: String,
         /// What is wrong with it as a list.
         source: ParseCpuListError,
+    },
+    /// It is none of the words, not a CPU list, and not a rule either.
+    #[error("`{typed}` is neither `auto`, `none`, a CPU list like `2-3,6`, nor a rule: {source}")]
+    NotARule {
+        /// What was typed, shortened.
+        typed: String,
+        /// What is wrong with it as a rule.
+        source: ParseRuleError,
+    },
+    /// Rules are given for each role, and this piece has none.
+    #[error("`{typed}` names no role; write rules for roles like `server=smt-pair,client=client-on-rest`")]
+    NoRole {
+        /// What was typed, shortened.
+        typed: String,
+    },
+    /// A name before `=` is not a role.
+    #[error(transparent)]
+    Role(#[from] ParseRoleError),
+    /// A role has two rules.
+    #[error("`{role}=` is there twice; give each role one rule")]
+    RoleTwice {
+        /// The role.
+        role: Role,
+    },
+    /// The rule of a role is wrong.
+    #[error("the rule for {role} is wrong: {source}")]
+    RuleOfRole {
+        /// The role.
+        role: Role,
+        /// What is wrong with it.
+        source: ParseRuleError,
     },
 }
 
@@ -49,15 +91,45 @@ impl FromStr for PinPolicy {
             "" => Err(ParsePinPolicyError::Empty),
             "auto" => Ok(Self::Auto),
             "none" => Ok(Self::None),
-            list => match list.parse() {
-                Ok(cpus) => Ok(Self::List(cpus)),
-                Err(source) => {
-                    let typed = quoted(list);
-                    Err(ParsePinPolicyError::NotAList { typed, source })
-                }
-            },
+            per_role if per_role.contains('=') => parse_per_role(per_role).map(Self::PerRole),
+            list_or_rule => parse_list_or_rule(list_or_rule),
         }
     }
+}
+
+fn parse_list_or_rule(text: &str) -> Result<PinPolicy, ParsePinPolicyError> {
+    let not_a_list = match text.parse() {
+        Ok(cpus) => return Ok(PinPolicy::List(cpus)),
+        Err(source) => ParsePinPolicyError::NotAList { typed: quoted(text), source },
+    };
+    match text.parse() {
+        Ok(rule) => Ok(PinPolicy::Rule(rule)),
+        Err(ParseRuleError::List { .. }) => Err(not_a_list),
+        Err(source) => Err(ParsePinPolicyError::NotARule { typed: quoted(text), source }),
+    }
+}
+
+/// Parses `server=0-1,5,client=2`: a comma ends a rule only where a role follows.
+fn parse_per_role(text: &str) -> Result<BTreeMap<Role, Rule>, ParsePinPolicyError> {
+    let mut typed: Vec<(Role, String)> = Vec::new();
+    for piece in text.split(',') {
+        match (piece.split_once('='), typed.last_mut()) {
+            (Some((role, rule)), _) => typed.push((role.parse()?, rule.to_owned())),
+            (None, Some((_, rule))) => {
+                rule.push(',');
+                rule.push_str(piece);
+            }
+            (None, None) => return Err(ParsePinPolicyError::NoRole { typed: quoted(piece) }),
+        }
+    }
+    let mut rules = BTreeMap::new();
+    for (role, rule) in typed {
+        let rule = rule.parse().map_err(|source| ParsePinPolicyError::RuleOfRole { role, source })?;
+        if rules.insert(role, rule).is_some() {
+            return Err(ParsePinPolicyError::RoleTwice { role });
+        }
+    }
+    Ok(rules)
 }
 
 impl fmt::Display for PinPolicy {
@@ -66,6 +138,14 @@ impl fmt::Display for PinPolicy {
             Self::Auto => f.write_str("auto"),
             Self::None => f.write_str("none"),
             Self::List(cpus) => cpus.fmt(f),
+            Self::Rule(rule) => rule.fmt(f),
+            Self::PerRole(rules) => {
+                for (index, (role, rule)) in rules.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { "," };
+                    write!(f, "{separator}{role}={rule}")?;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -88,7 +168,9 @@ mod tests {
 
     #[test]
     fn policies_as_typed() {
-        for text in ["auto", "none", "0-1,5"] {
+        let rules = ["spread", "2-per-package", "numapair", "2-physical-4-logical"];
+        let per_role = ["server=0-1,5,client=2", "server=smt-pair,client=client-on-rest,co-runner=pack"];
+        for text in ["auto", "none", "0-1,5"].into_iter().chain(rules).chain(per_role) {
             let policy: PinPolicy = text.parse().unwrap();
             assert_eq!(policy.to_string(), text);
             let json = serde_json::to_string(&policy).unwrap();
@@ -99,10 +181,25 @@ mod tests {
     }
 
     #[test]
+    fn a_comma_ends_a_rule_only_where_a_role_follows() {
+        let policy: PinPolicy = "client=2,server=5,0-1".parse().unwrap();
+        let rules = [(Role::Server, "5,0-1".parse().unwrap()), (Role::Client, "2".parse().unwrap())];
+        assert_eq!(policy, PinPolicy::PerRole(rules.into_iter().collect()));
+        assert_eq!(policy.to_string(), "server=5,0-1,client=2");
+    }
+
+    #[test]
     fn wrong_policies_say_what_may_be_written() {
         assert_eq!("".parse::<PinPolicy>(), Err(ParsePinPolicyError::Empty));
-        let error = "Auto".parse::<PinPolicy>().unwrap_err().to_string();
-        assert!(error.contains("`Auto` is neither `auto`, `none` nor a CPU list"), "{error}");
-        assert!("3-1".parse::<PinPolicy>().is_err());
+        let error = |text: &str| text.parse::<PinPolicy>().unwrap_err().to_string();
+        let no_word = error("Auto");
+        assert!(no_word.starts_with("`Auto` is neither `auto`, `none`, a CPU list"), "{no_word}");
+        assert!(no_word.contains("`one-per-core`"), "{no_word}");
+        assert!(error("3-1").starts_with("`3-1` is neither `auto`, `none` nor a CPU list: `3-1` in"));
+        assert!(error("0,server=1").starts_with("`0` names no role; "));
+        assert!(error("boss=1").starts_with("`boss` is not a role; "));
+        assert!(error("server=1,server=2").starts_with("`server=` is there twice; "));
+        assert!(error("server=4,4").starts_with("the rule for server is wrong: `4,4` is not a placement"));
+        assert!(error("server=").starts_with("the rule for server is wrong: `` is not a placement rule"));
     }
 }

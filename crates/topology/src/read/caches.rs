@@ -1,77 +1,108 @@
 //! Caches: one for each (level, kind, set of sharing CPUs).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::cpuset::CpuSet;
-use crate::model::{Cache, CacheKind};
-
-use crate::read::files::{CPU_DIR, Files, Source, list, mask};
+use crate::model::{Cache, CacheKind, Core};
+use crate::read::files::{CPU_DIR, Files, Form, Forms, list, mask};
 use crate::read::parse;
 
-const SHARING: &[Source] = &[list("shared_cpu_list"), mask("shared_cpu_map")];
-
-type Key = (u8, CacheKind, CpuSet);
+const SHARING: &[Form] = &[mask("shared_cpu_map"), list("shared_cpu_list")];
 
 /// Reads the caches of the described CPUs, by level, kind and lowest CPU. A cache's `id` file is
 /// not read: CPUs that share a cache may give it different ids.
-pub(crate) fn read(files: &mut Files<'_>, cpus: &CpuSet) -> Vec<Cache> {
-    let mut seen = HashSet::new();
-    let mut caches = Vec::new();
+pub(crate) fn read(files: &mut Files<'_>, cpus: &CpuSet, cores: &[Core]) -> Vec<Cache> {
+    let mut reader =
+        Reader { files, cpus, sharing: Forms::of(SHARING), caches: BTreeMap::new(), indices: HashMap::new() };
     let mut untold = CpuSet::new();
+    let mut told = CpuSet::new();
     for cpu in cpus {
-        let dir = format!("{CPU_DIR}/cpu{cpu}/cache");
-        let Some(indices) = files.numbered(&dir, "index") else {
-            untold.insert(cpu);
+        if told.contains(cpu) {
             continue;
-        };
-        for index in &indices {
-            let dir = format!("{dir}/index{index}");
-            let Some(key) = read_key(files, cpus, (cpu, &dir)) else {
-                continue;
-            };
-            if seen.insert(key.clone()) {
-                caches.push(read_rest(files, &dir, key));
+        }
+        match reader.read_cpu(cpu) {
+            Some(sharing) => {
+                let core = cores.iter().find(|core| core.cpus.contains(cpu));
+                // The SMT siblings' directories repeat this one, if all that is in it is shared
+                // with them. Reading half as many files, or a quarter, is worth the question.
+                told = told.union(&core.map_or_else(CpuSet::new, |core| core.cpus.intersection(&sharing)));
             }
+            None => untold.extend([cpu]),
         }
     }
+    let mut caches: Vec<Cache> = reader.caches.into_values().collect();
+    caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
     if let Some(cpu) = untold.first() {
         let message = format!("no directory tells the caches of CPUs {untold}");
         files.problem(&format!("{CPU_DIR}/cpu{cpu}/cache"), message);
     }
-    caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
     caches
 }
 
-/// Reads what identifies a cache in the directory that CPU `cpu` has for it.
-fn read_key(files: &mut Files<'_>, cpus: &CpuSet, (cpu, dir): (u32, &str)) -> Option<Key> {
-    let level = files.required(&format!("{dir}/level"), parse::number)?;
-    let kind = files.required(&format!("{dir}/type"), parse::cache_kind)?;
-    let Some((path, listed)) = files.cpus(dir, SHARING) else {
-        files.problem(dir, "no usable file tells which CPUs share the cache");
-        return None;
-    };
-    // Lists may still name CPUs that have gone offline since.
-    let sharing = listed.intersection(cpus);
-    if !sharing.contains(cpu) {
-        files.problem(
-            &path,
-            format_args!("says that CPUs `{listed}` share the cache, without CPU {cpu} itself"),
-        );
-        return None;
-    }
-    Some((level, kind, sharing))
+struct Reader<'a, 'b> {
+    files: &'a mut Files<'b>,
+    /// The online CPUs that have a directory.
+    cpus: &'a CpuSet,
+    sharing: Forms,
+    caches: BTreeMap<(u8, CacheKind, Vec<u32>), Cache>,
+    /// The sets that each index directory was seen with.
+    indices: HashMap<u32, Vec<CpuSet>>,
 }
 
-/// Reads the rest. The kernel leaves a size out, or says 0, where the firmware is silent.
-fn read_rest(files: &mut Files<'_>, dir: &str, (level, kind, cpus): Key) -> Cache {
-    let size = files.optional(&format!("{dir}/size"), parse::size);
-    let line = files.optional(&format!("{dir}/coherency_line_size"), parse::number);
-    Cache {
-        level,
-        kind,
-        size_bytes: size.filter(|&bytes| bytes > 0),
-        line_bytes: line.filter(|&bytes| bytes > 0),
-        ways: None,
-        cpus,
+impl Reader<'_, '_> {
+    /// Reads the caches of one CPU that are not known from another; gives the CPUs that share all
+    /// of them, or `None` without a directory.
+    fn read_cpu(&mut self, cpu: u32) -> Option<CpuSet> {
+        let dir = format!("{CPU_DIR}/cpu{cpu}/cache");
+        let indices = self.files.numbered(&dir, "index")?;
+        let mut in_all = self.cpus.clone();
+        for index in &indices {
+            let sharing = self.read_index(cpu, index, &format!("{dir}/index{index}"));
+            in_all = in_all.intersection(&sharing.unwrap_or_default());
+        }
+        Some(in_all)
+    }
+
+    /// Reads one index directory, unless a CPU that shares the cache had the same under the same
+    /// index; gives the CPUs that share it.
+    fn read_index(&mut self, cpu: u32, index: u32, dir: &str) -> Option<CpuSet> {
+        let Some((path, listed)) = self.files.cpus(dir, &mut self.sharing) else {
+            self.files.problem(dir, "no usable file tells which CPUs share the cache");
+            return None;
+        };
+        // Lists may still name CPUs that have gone offline since.
+        let sharing = listed.intersection(self.cpus);
+        if !sharing.contains(cpu) {
+            let message = format!("says that CPUs `{listed}` share the cache, without CPU {cpu} itself");
+            self.files.problem(&path, message);
+            return None;
+        }
+        let seen = self.indices.get(&index).is_some_and(|sets| sets.contains(&sharing));
+        if !seen {
+            let level = self.files.required(&format!("{dir}/level"), parse::number)?;
+            let kind = self.files.required(&format!("{dir}/type"), parse::cache_kind)?;
+            let key = (level, kind, sharing.iter().collect());
+            if !self.caches.contains_key(&key) {
+                let cache = self.read_rest(dir, (level, kind, sharing.clone()));
+                self.caches.insert(key, cache);
+            }
+            self.indices.entry(index).or_default().push(sharing.clone());
+        }
+        Some(sharing)
+    }
+
+    /// Reads the rest. The kernel leaves a file out, or says 0, where the firmware is silent.
+    fn read_rest(&mut self, dir: &str, (level, kind, cpus): (u8, CacheKind, CpuSet)) -> Cache {
+        let size = self.files.optional(&format!("{dir}/size"), parse::size);
+        let line = self.files.optional(&format!("{dir}/coherency_line_size"), parse::number);
+        let ways = self.files.optional(&format!("{dir}/ways_of_associativity"), parse::number);
+        Cache {
+            level,
+            kind,
+            size_bytes: size.filter(|&bytes| bytes > 0),
+            line_bytes: line.filter(|&bytes| bytes > 0),
+            ways: ways.filter(|&ways| ways > 0),
+            cpus,
+        }
     }
 }

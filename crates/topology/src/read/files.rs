@@ -1,58 +1,72 @@
-//! Reading of files below a root: the layer that knows paths, and that turns whatever is wrong
-//! with a file into a [`Problem`] instead of an end.
+//! Reading of the files of one machine: the layer that knows paths, and that turns whatever is
+//! wrong with a file into a [`Problem`] instead of an end.
 
 use std::fmt::Display;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
 
 use crate::cpulist::{CPU_MAX, ParseCpuListError, parse_list, parse_mask};
 use crate::cpuset::CpuSet;
 use crate::model::Problem;
+use crate::read::source::Source;
 
 /// The directory of the logical CPUs, below the root.
 pub(crate) const CPU_DIR: &str = "sys/devices/system/cpu";
 
-/// The most bytes that a file may have. The longest real one, a list of every other CPU of a
-/// kernel built for 8 192, is 20 KB.
-const FILE_BYTES_MAX: u64 = 1 << 20;
-
 /// A file that holds a set of CPUs: its name, and the parser of its form.
-pub(crate) type Source = (&'static str, fn(&str) -> Result<CpuSet, ParseCpuListError>);
+pub(crate) type Form = (&'static str, fn(&str) -> Result<CpuSet, ParseCpuListError>);
 
-/// A source in list form.
-pub(crate) const fn list(name: &'static str) -> Source {
+/// A file in list form.
+pub(crate) const fn list(name: &'static str) -> Form {
     (name, parse_list)
 }
 
-/// A source in hexadecimal mask form, all that kernels before 2.6.26 have.
-pub(crate) const fn mask(name: &'static str) -> Source {
+/// A file in hexadecimal mask form; all that kernels before 2.6.26 have.
+pub(crate) const fn mask(name: &'static str) -> Form {
     (name, parse_mask)
+}
+
+/// The files that may hold one and the same set, best first, and which of them a machine has.
+///
+/// The kernel writes the mask and the list from the same bits. Recordings are less consistent:
+/// most other programs read the masks, so these are recorded always, and repaired when somebody
+/// repairs a recording. Hence masks go first.
+pub(crate) struct Forms {
+    forms: &'static [Form],
+    /// The one that was there last time: a kernel has it for all CPUs or for none, and each open
+    /// of a file that is not there costs as much as one that is.
+    usual: usize,
+}
+
+impl Forms {
+    pub(crate) const fn of(forms: &'static [Form]) -> Self {
+        Self { forms, usual: 0 }
+    }
 }
 
 /// The files of one machine, and what was wrong with those read so far. Paths are relative to
 /// the root.
 pub(crate) struct Files<'a> {
-    root: &'a Path,
+    source: &'a dyn Source,
     problems: Vec<Problem>,
+    /// Kept from file to file for its memory.
+    text: String,
 }
 
 impl<'a> Files<'a> {
-    pub(crate) fn new(root: &'a Path) -> Self {
-        let problems = Vec::new();
-        Self { root, problems }
+    pub(crate) fn new(source: &'a dyn Source) -> Self {
+        Self { source, problems: Vec::new(), text: String::new() }
+    }
+
+    pub(crate) fn source(&self) -> &'a dyn Source {
+        self.source
     }
 
     pub(crate) fn into_problems(self) -> Vec<Problem> {
         self.problems
     }
 
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.root.join(path)
-    }
-
     pub(crate) fn problem(&mut self, path: &str, message: impl Display) {
-        let (path, message) = (self.path(path), message.to_string());
+        let (path, message) = (self.source.name(path), message.to_string());
         self.problems.push(Problem { path, message });
     }
 
@@ -63,14 +77,22 @@ impl<'a> Files<'a> {
         path: &str,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let text = match read_text(&self.path(path)) {
-            Ok(text) => text?,
+        self.text.clear();
+        match self.source.read(path, &mut self.text) {
+            Ok(()) => {}
+            Err(error) if is_missing(&error) => return None,
             Err(error) => {
                 self.problem(path, format_args!("failed to read: {error}"));
                 return None;
             }
-        };
-        parse(&text).inspect_err(|wrong| self.problem(path, wrong)).ok()
+        }
+        match parse(&self.text) {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.problem(path, wrong);
+                None
+            }
+        }
     }
 
     /// Reads and parses a file whose absence is a problem as well.
@@ -87,62 +109,43 @@ impl<'a> Files<'a> {
         value
     }
 
-    /// Reads the first of the sources that exists and can be used, and says which it was.
-    pub(crate) fn cpus(&mut self, dir: &str, sources: &[Source]) -> Option<(String, CpuSet)> {
-        sources.iter().find_map(|&(name, parse)| {
+    /// Reads the first of the forms that exists and can be used, and says which file it was.
+    pub(crate) fn cpus(&mut self, dir: &str, forms: &mut Forms) -> Option<(String, CpuSet)> {
+        let usual = forms.usual;
+        let rest = (0..forms.forms.len()).filter(|&form| form != usual);
+        for form in std::iter::once(usual).chain(rest) {
+            let (name, parse) = forms.forms[form];
             let path = format!("{dir}/{name}");
-            let cpus = self.optional(&path, parse)?;
-            Some((path, cpus))
-        })
+            if let Some(cpus) = self.optional(&path, parse) {
+                forms.usual = form;
+                return Some((path, cpus));
+            }
+        }
+        None
     }
 
-    /// Lists, ascending, the numbers N of the entries `prefixN`; `None` when there is no such
-    /// directory.
-    pub(crate) fn numbered(&mut self, dir: &str, prefix: &str) -> Option<CpuSet> {
-        match read_numbers(&self.path(dir), prefix) {
-            Ok(numbers) => numbers,
+    /// Lists the names in a directory; `None` when there is no such directory.
+    pub(crate) fn names(&mut self, dir: &str) -> Option<Vec<String>> {
+        match self.source.list(dir) {
+            Ok(names) => Some(names),
+            Err(error) if is_missing(&error) => None,
             Err(error) => {
                 self.problem(dir, format_args!("failed to list: {error}"));
                 None
             }
         }
     }
+
+    /// Gives the numbers N of the entries `prefixN` of a directory; `None` when there is no such
+    /// directory.
+    pub(crate) fn numbered(&mut self, dir: &str, prefix: &str) -> Option<CpuSet> {
+        let names = self.names(dir)?;
+        let number = |name: &String| name.strip_prefix(prefix)?.parse().ok().filter(|&n: &u32| n <= CPU_MAX);
+        Some(names.iter().filter_map(number).collect())
+    }
 }
 
 /// Separates "there is none" from "there is one and it cannot be read".
-fn unless_missing<T>(error: io::Error) -> io::Result<Option<T>> {
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
-        _ => Err(error),
-    }
-}
-
-fn read_text(path: &Path) -> io::Result<Option<String>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) => return unless_missing(error),
-    };
-    let mut text = String::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        let message = format!("longer than {FILE_BYTES_MAX} bytes");
-        return Err(io::Error::new(ErrorKind::FileTooLarge, message));
-    }
-    Ok(Some(text))
-}
-
-fn read_numbers(dir: &Path, prefix: &str) -> io::Result<Option<CpuSet>> {
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) => return unless_missing(error),
-    };
-    let mut numbers = Vec::new();
-    for entry in entries {
-        let name = entry?.file_name();
-        let digits = name.to_str().and_then(|name| name.strip_prefix(prefix));
-        let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-        let number = digits.and_then(|digits| digits.parse().ok());
-        numbers.extend(number.filter(|&number: &u32| number <= CPU_MAX));
-    }
-    Ok(Some(numbers.into_iter().collect()))
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

@@ -1,43 +1,47 @@
 //! Cores, dies and packages: disjoint groups of CPUs, keyed on the kernel's lists.
 
 use crate::cpuset::CpuSet;
-use crate::model::{Core, Die, Package};
+use crate::model::{Cluster, Core, Die, Package};
 
-use crate::read::files::{CPU_DIR, Files, Source, list, mask};
+use crate::read::files::{CPU_DIR, Files, Form, Forms, list, mask};
 use crate::read::parse;
 
 /// What one kind of group is called, and where its lists stand, best first.
 struct Kind {
     name: &'static str,
-    sources: &'static [Source],
+    forms: &'static [Form],
     /// Whether it is a problem when no file tells.
     required: bool,
 }
 
 const CORE: Kind = Kind {
     name: "core",
-    sources: &[
-        list("core_cpus_list"),
-        list("thread_siblings_list"),
+    forms: &[
         mask("core_cpus"),
+        list("core_cpus_list"),
         mask("thread_siblings"),
+        list("thread_siblings_list"),
     ],
     required: true,
 };
 
 const PACKAGE: Kind = Kind {
     name: "package",
-    sources: &[
-        list("package_cpus_list"),
-        list("core_siblings_list"),
+    forms: &[
         mask("package_cpus"),
+        list("package_cpus_list"),
         mask("core_siblings"),
+        list("core_siblings_list"),
     ],
     required: true,
 };
 
-/// Only machines that have dies, on kernels since 5.2, have these files.
-const DIE: Kind = Kind { name: "die", sources: &[list("die_cpus_list"), mask("die_cpus")], required: false };
+/// Kernels since 5.2 have these files.
+const DIE: Kind = Kind { name: "die", forms: &[mask("die_cpus"), list("die_cpus_list")], required: false };
+
+/// Kernels since 5.16 have these files.
+const CLUSTER: Kind =
+    Kind { name: "cluster", forms: &[mask("cluster_cpus"), list("cluster_cpus_list")], required: false };
 
 /// Reads the cores of the described CPUs, ascending.
 pub(crate) fn cores(files: &mut Files<'_>, cpus: &CpuSet) -> Vec<Core> {
@@ -66,13 +70,34 @@ pub(crate) fn dies(files: &mut Files<'_>, cpus: &CpuSet, packages: &[Package]) -
         .collect()
 }
 
+/// Reads the clusters of the described CPUs, ascending. The kernel gives every CPU a cluster; one
+/// that is no more than a core, or as much as a die or package, marks no boundary and is left out.
+pub(crate) fn clusters(
+    files: &mut Files<'_>,
+    cpus: &CpuSet,
+    others: (&[Core], &[Die], &[Package]),
+) -> Vec<Cluster> {
+    let (cores, dies, packages) = others;
+    let groups = read(files, cpus, &CLUSTER).into_iter();
+    groups
+        .filter(|cluster| cores.iter().all(|core| !cluster.is_subset(&core.cpus)))
+        .filter(|cluster| dies.iter().all(|die| die.cpus != *cluster))
+        .filter(|cluster| packages.iter().all(|package| package.cpus != *cluster))
+        .map(|cpus| Cluster { cpus })
+        .collect()
+}
+
 fn read(files: &mut Files<'_>, cpus: &CpuSet, kind: &Kind) -> Vec<CpuSet> {
+    let mut forms = Forms::of(kind.forms);
     let mut partition = Partition::default();
     let mut unknown = CpuSet::new();
     for cpu in cpus {
         let dir = format!("{CPU_DIR}/cpu{cpu}/topology");
-        let Some((path, listed)) = files.cpus(&dir, kind.sources) else {
+        let Some((path, listed)) = files.cpus(&dir, &mut forms) else {
             unknown.insert(cpu);
+            if partition.groups.is_empty() && !kind.required {
+                break; // The kernel is older than these files: no CPU has one.
+            }
             continue;
         };
         // Lists may still name CPUs that have gone offline since.

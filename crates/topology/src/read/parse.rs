@@ -17,6 +17,24 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Result<T, Wrong> {
     text.parse().map_err(|_| format!("`{}` is not a number in range", quoted(text)))
 }
 
+/// Parses a hexadecimal number with `0x` before it.
+pub(crate) fn hexadecimal(text: &str) -> Result<u64, Wrong> {
+    let digits = text.trim().strip_prefix("0x");
+    let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    number.ok_or_else(|| format!("`{}` is not a hexadecimal number like `0x41`", quoted(text.trim())))
+}
+
+/// Parses decimal numbers with blanks between them.
+pub(crate) fn numbers(text: &str) -> Result<Vec<u32>, Wrong> {
+    text.split_ascii_whitespace().map(number).collect()
+}
+
+/// Parses a set of CPUs of which kernels write `(null)`, or a zero byte, when it was never set.
+pub(crate) fn list_or_null(text: &str) -> Result<CpuSet, ParseCpuListError> {
+    let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
+    if text == "(null)" { Ok(CpuSet::new()) } else { parse_list(text) }
+}
+
 /// Parses a word such as the name of a governor. An empty file is `None`: nothing is set.
 pub(crate) fn word(text: &str) -> Result<Option<String>, Wrong> {
     let text = text.trim();
@@ -68,11 +86,20 @@ pub(crate) fn node_memory(text: &str) -> Result<u64, Wrong> {
     kib.checked_mul(1024).ok_or_else(|| format!("MemTotal of {kib} kB is out of range"))
 }
 
-/// Finds the affinity mask in a `/proc/PID/status`; `None` when the file has no such line.
-pub(crate) fn status_allowed(text: &str) -> Result<Option<CpuSet>, ParseCpuListError> {
-    let mut lines = text.lines();
-    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    list.map(parse_list).transpose()
+/// What a `/proc/PID/status` says that a process may use; `None` where it has no such line.
+#[derive(Default, Debug, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    /// The affinity mask.
+    pub(crate) cpus: Option<CpuSet>,
+    /// The numbers of the NUMA nodes, which the kernel writes like CPUs.
+    pub(crate) nodes: Option<CpuSet>,
+}
+
+/// Finds what a process may use in its `/proc/PID/status`.
+pub(crate) fn status_allowed(text: &str) -> Result<Allowed, ParseCpuListError> {
+    let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+    let set = |name| line(name).map(parse_list).transpose();
+    Ok(Allowed { cpus: set("Cpus_allowed_list:")?, nodes: set("Mems_allowed_list:")? })
 }
 
 #[cfg(test)]
@@ -112,9 +139,9 @@ mod tests {
     #[test]
     fn the_mask_in_status() {
         let text = "Name:\tcat\nCpus_allowed:\t5\nCpus_allowed_list:\t0,2\n";
-        let set = status_allowed(text).unwrap().unwrap();
-        assert_eq!(set.to_string(), "0,2");
-        assert_eq!(status_allowed("Name:\tcat\n"), Ok(None));
+        let cpus = status_allowed(text).unwrap().cpus.unwrap();
+        assert_eq!(cpus.to_string(), "0,2");
+        assert_eq!(status_allowed("Name:\tcat\n"), Ok(Allowed::default()));
         assert!(status_allowed("Cpus_allowed_list: 2-0").is_err());
     }
 

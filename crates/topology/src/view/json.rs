@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use crate::cpuset::CpuSet;
-use crate::model::{Cache, Core, Die, Excluded, NumaNode, Package, Problem};
+use crate::model::{Cache, Cluster, Core, CpuKind, CpuQuota, Die, Excluded, NumaNode, Package, Problem};
 use crate::topology::Topology;
 
 #[derive(Serialize)]
@@ -13,16 +13,25 @@ struct View<'a> {
     cpus: &'a CpuSet,
     allowed: &'a CpuSet,
     offline: &'a CpuSet,
+    present: &'a CpuSet,
+    possible: &'a CpuSet,
     excluded: &'a [Excluded],
+    /// `null` where no control group sets one.
+    cpu_quota: Option<&'a CpuQuota>,
     packages: &'a [Package],
     dies: &'a [Die],
+    clusters: &'a [Cluster],
     cores: &'a [Core],
+    cpukinds: &'a [CpuKind],
     /// By node number, which may be sparse.
     numa: BTreeMap<u32, &'a NumaNode>,
+    /// `null` where the kernel does not tell.
+    allowed_nodes: Option<&'a [u32]>,
     caches: &'a [Cache],
     /// `null` where the kernel does not tell.
     smt: Option<&'a str>,
     isolated: &'a CpuSet,
+    nohz_full: &'a CpuSet,
     problems: &'a [Problem],
 }
 
@@ -33,14 +42,21 @@ impl Serialize for Topology {
             cpus: self.online(),
             allowed: self.allowed(),
             offline: self.offline(),
+            present: self.present(),
+            possible: self.possible(),
             excluded: self.excluded(),
+            cpu_quota: self.cpu_quota(),
             packages: self.packages(),
             dies: self.dies(),
+            clusters: self.clusters(),
             cores: self.cores(),
+            cpukinds: self.kinds(),
             numa: nodes.map(|node| (node.os_index, node)).collect(),
+            allowed_nodes: self.allowed_nodes(),
             caches: self.caches(),
             smt: self.smt_control(),
             isolated: self.isolated(),
+            nohz_full: self.nohz_full(),
             problems: self.problems(),
         };
         view.serialize(serializer)

@@ -1,15 +1,30 @@
 //! The topology as text for people.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 
 use crate::cpuset::CpuSet;
-use crate::model::{Cache, CacheKind, Core, NumaNode, Package};
+use crate::model::NumaNode;
 use crate::topology::Topology;
+
+use crate::view::hierarchy::{Hierarchy, Node, Part};
+use crate::view::words;
 
 /// The most problems printed; the rest are counted.
 const PROBLEMS_MAX: usize = 10;
 
-/// A view of a [`Topology`] that prints as an indented tree: package, last-level cache, core.
+/// The most columns of a line that can be broken.
+const COLUMNS_MAX: usize = 110;
+
+/// The most NUMA nodes whose distances are printed as a matrix.
+const MATRIX_MAX: usize = 16;
+
+/// A view of a [`Topology`] that prints as an indented tree: packages, NUMA nodes, dies, caches,
+/// clusters and cores, each inside the smallest that holds it.
+///
+/// Parts that are alike are one line: `8 × core with L1d 32 KiB: CPUs 0,8 | 1,9 | … | 7,15` has a
+/// set for each core, and the `…` stands for sets at the same distance. Parts that overlap without
+/// one being inside the other come below the tree.
 ///
 /// Made by [`Topology::tree`]. The layout is for reading, not for parsing: programs take the
 /// serialised form.
@@ -23,97 +38,94 @@ impl<'a> Tree<'a> {
         Self { topology }
     }
 
-    fn machine(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let machine = self.topology;
-        let (online, allowed) = (machine.online(), machine.allowed());
-        write!(f, "machine: {} online ({online})", count(online.len(), "logical CPU"))?;
-        match allowed.len() {
-            all if all == online.len() => write!(f, ", all allowed")?,
-            0 => write!(f, ", none allowed")?,
-            some => write!(f, ", {some} allowed ({allowed})")?,
+    /// What is inside some nodes of the same shape, a line for each shape.
+    fn children(&self, f: &mut Formatter<'_>, parents: &[&Node<'_>], depth: usize) -> fmt::Result {
+        let mut groups: Vec<(String, Vec<&Node<'_>>)> = Vec::new();
+        for child in parents.iter().flat_map(|parent| &parent.children) {
+            let shape = self.shape(child);
+            match groups.iter_mut().find(|(known, _)| foldable(child) && *known == shape) {
+                Some((_, group)) => group.push(child),
+                None => groups.push((shape, vec![child])),
+            }
         }
-        write!(f, "; {}", count(machine.packages().len(), "package"))?;
-        if !machine.dies().is_empty() {
-            write!(f, ", {}", count(machine.dies().len(), "die"))?;
-        }
-        write!(f, ", {}", count(machine.cores().len(), "core"))?;
-        writeln!(f, "; SMT {}", machine.smt_control().unwrap_or("unknown"))?;
-        if !machine.isolated().is_empty() {
-            writeln!(f, "isolated: {}", cpus(machine.isolated()))?;
+        for (_, mut group) in groups {
+            group.sort_by_key(|node| node.cpus.first());
+            write_line(f, 2 * depth, (&self.label(&group), &sets(&group)))?;
+            self.children(f, &group, depth + 1)?;
         }
         Ok(())
     }
 
-    fn package(&self, f: &mut Formatter<'_>, package: &Package) -> fmt::Result {
-        match package.os_index {
-            Some(index) => writeln!(f, "package {index}: {}", cpus(&package.cpus))?,
-            None => writeln!(f, "package: {}", cpus(&package.cpus))?,
-        }
-        self.below_package(f, &package.cpus)
+    /// What makes nodes alike: everything but their CPUs' numbers and their own.
+    fn shape(&self, node: &Node<'_>) -> String {
+        let parts = node.parts.iter().map(|&part| match part {
+            Part::Package(_) => "package".to_owned(),
+            part => words::part(part),
+        });
+        let parts: Vec<String> = parts.collect();
+        let children: Vec<String> = node.children.iter().map(|child| self.shape(child)).collect();
+        format!("{}{}:{}({})", parts.join(","), self.kind(node), node.cpus.len(), children.join(" "))
     }
 
-    /// The cores of a package, or of no known package, below the last-level caches they share.
-    fn below_package(&self, f: &mut Formatter<'_>, members: &CpuSet) -> fmt::Result {
-        let mut rest = members.clone();
-        for cache in self.last_level() {
-            let sharing = cache.cpus.intersection(&rest);
-            if sharing.is_empty() {
-                continue;
+    /// Labels some nodes of the same shape.
+    fn label(&self, group: &[&Node<'_>]) -> String {
+        let node = group[0];
+        let (mut outer, mut caches) = (Vec::new(), Vec::new());
+        for (position, &part) in node.parts.iter().enumerate() {
+            match part {
+                Part::Package(_) if group.len() > 1 => outer.push(packages(group, position)),
+                Part::Cache(_) if node.is_core() => caches.push(words::part(part)),
+                Part::Core(_) => outer.push(format!("core{}", self.kind(node))),
+                _ => outer.push(words::part(part)),
             }
-            writeln!(f, "  {}: {}", Named(cache), cpus(&sharing))?;
-            self.cores(f, &sharing, "    ")?;
-            rest = rest.difference(&sharing);
         }
-        self.cores(f, &rest, "  ")
+        let times = if group.len() > 1 { format!("{} × ", group.len()) } else { String::new() };
+        let caches = if caches.is_empty() { String::new() } else { format!(" with {}", caches.join(", ")) };
+        format!("{times}{}{caches}", outer.join(", "))
     }
 
-    fn cores(&self, f: &mut Formatter<'_>, members: &CpuSet, indent: &str) -> fmt::Result {
-        for core in self.topology.cores() {
-            if core.cpus.first().is_some_and(|cpu| members.contains(cpu)) {
-                self.core(f, core, indent)?;
-            }
+    /// The kind of a core, where cores differ, as ` (cpu_atom)`.
+    fn kind(&self, node: &Node<'_>) -> String {
+        let mut kinds = self.topology.kinds().iter().enumerate();
+        let kind = kinds.find(|(_, kind)| node.cpus.is_subset(&kind.cpus));
+        match kind.filter(|_| node.is_core() && self.topology.kinds().len() > 1) {
+            Some((index, kind)) => format!(" ({})", words::kind_name(index, kind)),
+            None => String::new(),
+        }
+    }
+
+    /// How far the NUMA nodes are from each other, where there are some and the firmware tells.
+    fn distances(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let nodes = self.topology.numa_nodes();
+        let known: BTreeSet<u32> = nodes.iter().flat_map(|node| node.distances.values().copied()).collect();
+        if nodes.len() < 2 || known.is_empty() {
+            return Ok(());
+        }
+        if let Some((own, other)) = two_distances(nodes) {
+            return writeln!(f, "NUMA distances: {own} to itself, {other} to every other");
+        }
+        if nodes.len() > MATRIX_MAX {
+            let known: Vec<String> = known.iter().map(u32::to_string).collect();
+            return writeln!(f, "NUMA distances: {}; the JSON form has the matrix", known.join(", "));
+        }
+        let row = |name: &str, cells: Vec<String>| {
+            let cells: String = cells.iter().map(|cell| format!(" {cell:>4}")).collect();
+            format!("{name:<14}{cells}")
+        };
+        let columns = nodes.iter().map(|node| node.os_index.to_string()).collect();
+        writeln!(f, "{}", row("NUMA distances", columns))?;
+        for from in nodes {
+            let distance = |to| from.distances.get(to).map_or_else(|| "?".to_owned(), u32::to_string);
+            let cells = nodes.iter().map(|to| distance(&to.os_index)).collect();
+            writeln!(f, "{}", row(&format!("  from {}", from.os_index), cells))?;
         }
         Ok(())
-    }
-
-    /// A core with the caches that are not already a line of their own.
-    fn core(&self, f: &mut Formatter<'_>, core: &Core, indent: &str) -> fmt::Result {
-        write!(f, "{indent}core: {}", cpus(&core.cpus))?;
-        let last = self.last_level().next().map(|cache| cache.level);
-        let caches = self.topology.caches().iter();
-        for cache in caches.filter(|cache| Some(cache.level) != last) {
-            if core.cpus.intersection(&cache.cpus).is_empty() {
-                continue;
-            }
-            write!(f, "; {}", Named(cache))?;
-            if cache.cpus != core.cpus {
-                write!(f, " ({})", cache.cpus)?;
-            }
-        }
-        writeln!(f)
-    }
-
-    /// The caches of the highest level, if that is 3 or more; a level below belongs to cores.
-    fn last_level(&self) -> impl Iterator<Item = &'a Cache> {
-        let caches = self.topology.caches();
-        let highest = caches.last().map(|cache| cache.level);
-        let level = highest.filter(|&level| level >= 3);
-        let of_level = move |cache: &&Cache| Some(cache.level) == level;
-        caches.iter().filter(of_level)
-    }
-
-    fn node(f: &mut Formatter<'_>, node: &NumaNode) -> fmt::Result {
-        write!(f, "NUMA node {}: {}", node.os_index, cpus(&node.cpus))?;
-        match node.memory_bytes {
-            Some(bytes) => writeln!(f, ", {}", Bytes(bytes)),
-            None => writeln!(f, ", memory unknown"),
-        }
     }
 
     fn problems(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let problems = self.topology.problems();
         for problem in problems.iter().take(PROBLEMS_MAX) {
-            writeln!(f, "problem: {problem}")?;
+            writeln!(f, "problem: {}", words::plain(&problem.to_string()))?;
         }
         match problems.len().saturating_sub(PROBLEMS_MAX) {
             0 => Ok(()),
@@ -124,93 +136,133 @@ impl<'a> Tree<'a> {
 
 impl Display for Tree<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.machine(f)?;
-        let mut homeless = self.topology.online().clone();
-        for package in self.topology.packages() {
-            self.package(f, package)?;
-            homeless = homeless.difference(&package.cpus);
+        let hierarchy = Hierarchy::new(self.topology);
+        writeln!(f, "machine: {}", words::summary(self.topology))?;
+        for remark in words::remarks(self.topology) {
+            writeln!(f, "{remark}")?;
         }
-        if !homeless.is_empty() {
-            writeln!(f, "package unknown: {}", cpus(&homeless))?;
-            self.below_package(f, &homeless)?;
+        self.children(f, &[&hierarchy.machine], 0)?;
+        for part in &hierarchy.beside {
+            let nesting = if part.cpus().is_empty() { "" } else { "does not nest: " };
+            writeln!(f, "{nesting}{}: {}", words::part(*part), words::cpus(part.cpus()))?;
         }
-        for node in self.topology.numa_nodes() {
-            Self::node(f, node)?;
-        }
+        self.distances(f)?;
         for excluded in self.topology.excluded() {
-            writeln!(f, "excluded: {}: {}", cpus(&excluded.cpus), excluded.reason)?;
+            let reason = words::plain(&excluded.reason.to_string());
+            writeln!(f, "excluded: {}: {reason}", words::cpus(&excluded.cpus))?;
         }
         self.problems(f)
     }
 }
 
-/// A cache as `L1d 48 KiB`.
-struct Named<'a>(&'a Cache);
+/// The distance of every node to itself and to every other, where there are just these two.
+fn two_distances(nodes: &[NumaNode]) -> Option<(u32, u32)> {
+    let between = |from: &NumaNode, to: &NumaNode| from.distances.get(&to.os_index).copied();
+    let (own, other) = (between(&nodes[0], &nodes[0])?, between(&nodes[0], &nodes[1])?);
+    let expected = |from: &NumaNode, to: &NumaNode| if from.os_index == to.os_index { own } else { other };
+    let mut pairs = nodes.iter().flat_map(|from| nodes.iter().map(move |to| (from, to)));
+    pairs.all(|(from, to)| between(from, to) == Some(expected(from, to))).then_some((own, other))
+}
 
-impl Display for Named<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let kind = match self.0.kind {
-            CacheKind::Data => "d",
-            CacheKind::Instruction => "i",
-            CacheKind::Unified => "",
-        };
-        write!(f, "L{}{kind}", self.0.level)?;
-        match self.0.size_bytes {
-            Some(bytes) => write!(f, " {}", Bytes(bytes)),
-            None => write!(f, " of unknown size"),
+/// Whether a node may share a line. NUMA nodes differ in memory, and packages and dies are few
+/// and worth a line, unless they are cores as well, as in many virtual machines.
+fn foldable(node: &Node<'_>) -> bool {
+    let worth_a_line = |part: &Part<'_>| match part {
+        Part::NumaNode(_) => true,
+        Part::Package(_) | Part::Die(_) => !node.is_core(),
+        _ => false,
+    };
+    !node.parts.iter().any(worth_a_line)
+}
+
+/// The numbers of some packages as `package (0-3)`.
+fn packages(group: &[&Node<'_>], position: usize) -> String {
+    let number = |node: &&Node<'_>| match node.parts.get(position) {
+        Some(Part::Package(package)) => package.os_index.and_then(|index| u32::try_from(index).ok()),
+        _ => None,
+    };
+    let numbers: Option<Vec<u32>> = group.iter().map(number).collect();
+    match numbers {
+        Some(numbers) => format!("package ({})", words::numbers(&numbers)),
+        None => "package".to_owned(),
+    }
+}
+
+/// The CPUs of some nodes: one list where that says it all, or else a list for each.
+fn sets(group: &[&Node<'_>]) -> String {
+    let sets: Vec<&CpuSet> = group.iter().map(|node| &node.cpus).collect();
+    if sets.iter().all(|set| set.len() == 1) || sets.len() == 1 {
+        return words::cpus(&sets.iter().flat_map(|set| set.iter()).collect());
+    }
+    let [first, second, .., last] = sets[..] else {
+        return format!("CPUs {} | {}", words::list(sets[0]), words::list(sets[1]));
+    };
+    if sets.len() > 4 && is_progression(&sets) {
+        let [first, second, last] = [first, second, last].map(words::list);
+        return format!("CPUs {first} | {second} | … | {last}");
+    }
+    let lists: Vec<String> = sets.iter().copied().map(words::list).collect();
+    format!("CPUs {}", lists.join(" | "))
+}
+
+/// Says whether each set is the one before it, all its CPUs moved by the same distance.
+fn is_progression(sets: &[&CpuSet]) -> bool {
+    let distance = |a: u32, b: u32| i64::from(b) - i64::from(a);
+    let mut steps = sets.windows(2).flat_map(|pair| {
+        let same_size = pair[0].len() == pair[1].len();
+        let steps = pair[0].iter().zip(pair[1]).map(move |(a, b)| distance(a, b));
+        steps.map(move |step| same_size.then_some(step))
+    });
+    let first = steps.next().flatten();
+    first.is_some() && steps.all(|step| step == first)
+}
+
+/// Writes a label and its sets, on lines of their own where one is too short.
+fn write_line(f: &mut Formatter<'_>, indent: usize, (label, sets): (&str, &str)) -> fmt::Result {
+    write!(f, "{:indent$}{label}:", "")?;
+    if indent + label.chars().count() + ": ".len() + sets.chars().count() <= COLUMNS_MAX {
+        return writeln!(f, " {sets}");
+    }
+    let indent = indent + 4;
+    let mut column = COLUMNS_MAX; // The first set starts a line.
+    for (index, set) in sets.split(" | ").enumerate() {
+        let width = set.chars().count() + " | ".len();
+        let bar = if index > 0 { " |" } else { "" };
+        if column + width > COLUMNS_MAX {
+            write!(f, "{bar}\n{:indent$}{set}", "")?;
+            column = indent + width;
+        } else {
+            write!(f, "{bar} {set}")?;
+            column += width;
         }
     }
-}
-
-/// A number of bytes in the largest binary unit that it fills, with two decimals at most.
-struct Bytes(u64);
-
-impl Display for Bytes {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
-        let Some((unit, shift)) = units.into_iter().find(|&(_, shift)| self.0 >> shift > 0) else {
-            return write!(f, "{} B", self.0);
-        };
-        // Whole hundredths, rounded down; u128 because of the product.
-        let hundredths = (u128::from(self.0) * 100) >> shift;
-        let (whole, part) = (hundredths / 100, hundredths % 100);
-        match part {
-            0 => write!(f, "{whole} {unit}"),
-            _ if part % 10 == 0 => write!(f, "{whole}.{} {unit}", part / 10),
-            _ => write!(f, "{whole}.{part:02} {unit}"),
-        }
-    }
-}
-
-fn cpus(set: &CpuSet) -> String {
-    match set.len() {
-        0 => "no CPUs".to_owned(),
-        1 => format!("CPU {set}"),
-        _ => format!("CPUs {set}"),
-    }
-}
-
-fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
+    writeln!(f)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn list(lists: &[&str]) -> String {
+        let nodes: Vec<Node<'_>> = lists
+            .iter()
+            .map(|list| Node { cpus: list.parse().unwrap(), parts: vec![], children: vec![] })
+            .collect();
+        sets(&nodes.iter().collect::<Vec<_>>())
+    }
+
     #[test]
-    fn bytes_read_well() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (48 << 10, "48 KiB"),
-            (1_310_720, "1.25 MiB"),
-            (5 << 19, "2.5 MiB"),
-            (33_269_227_520, "30.98 GiB"),
-            (u64::MAX, "16777215.99 TiB"),
+    fn lists_of_sets_are_short_and_lose_nothing() {
+        for (lists, text) in [
+            (&["0-3"][..], "CPUs 0-3"),
+            (&["0", "1", "2", "7"], "CPUs 0-2,7"),
+            (&["0-1", "2-3"], "CPUs 0-1 | 2-3"),
+            (&["0,4", "1,5", "2,6", "3,7"], "CPUs 0,4 | 1,5 | 2,6 | 3,7"),
+            (&["0,5", "1,6", "2,7", "3,8", "4,9"], "CPUs 0,5 | 1,6 | … | 4,9"),
+            (&["0,5", "1,6", "2,7", "3,9", "4,8"], "CPUs 0,5 | 1,6 | 2,7 | 3,9 | 4,8"),
+            (&["0-1", "2-3", "4-5", "6-7", "8"], "CPUs 0-1 | 2-3 | 4-5 | 6-7 | 8"),
         ] {
-            assert_eq!(Bytes(bytes).to_string(), text);
+            assert_eq!(list(lists), text);
         }
     }
 }

@@ -8,11 +8,17 @@ use crate::fixture::{CPU, Machine, NODE};
 
 /// Every file that is read, of a machine of four CPUs.
 fn paths() -> Vec<String> {
-    let mut paths = vec!["proc/self/status".to_owned()];
-    for name in ["online", "present", "possible", "isolated", "smt/control"] {
+    let mut paths: Vec<String> = ["self/status", "self/cgroup", "self/cpuset", "self/mountinfo", "mounts"]
+        .map(|name| format!("proc/{name}"))
+        .into();
+    paths.push("sys/fs/cgroup/cpuset.cpus.effective".to_owned());
+    paths.push("sys/fs/cgroup/cpu.max".to_owned());
+    paths.push("sys/devices/cpu_core/cpus".to_owned());
+    paths.push("sys/bus/event_source/devices/cpu_atom/cpus".to_owned());
+    for name in ["online", "present", "possible", "isolated", "nohz_full", "smt/control"] {
         paths.push(format!("{CPU}/{name}"));
     }
-    for name in ["cpulist", "cpumap", "meminfo"] {
+    for name in ["cpulist", "cpumap", "meminfo", "distance"] {
         paths.push(format!("{NODE}/node0/{name}"));
     }
     for cpu in 0..4 {
@@ -29,7 +35,11 @@ fn paths() -> Vec<String> {
             "cache/index0/coherency_line_size",
             "cache/index0/shared_cpu_list",
             "cache/index1/shared_cpu_map",
-            "cpufreq/scaling_governor",
+            "cache/index0/ways_of_associativity",
+            "topology/cluster_cpus_list",
+            "cpu_capacity",
+            "cpufreq/cpuinfo_max_freq",
+            "regs/identification/midr_el1",
         ] {
             paths.push(format!("{CPU}/cpu{cpu}/{name}"));
         }
@@ -44,6 +54,8 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
         "[0-9a-fKMx,\\- \n]{0,20}".prop_map(String::into_bytes),
         vec(0..6_u32, 1..5).prop_map(|cpus| CpuSet::from_iter(cpus).to_string().into_bytes()),
         Just(b"Data\n".to_vec()),
+        Just(b"0::/a/b\n6:cpuset,cpu:/\n".to_vec()),
+        Just(b"1 2 0:9 / /sys/fs/cgroup rw - cgroup2 x rw\n1 2 0:9 /a / rw - cgroup x rw,cpu,cpuset\n".to_vec()),
         Just(b"Cpus_allowed_list: 0-4294967295\n".to_vec()),
         Just(b"Node 0 MemTotal: 18446744073709551615 kB\n".to_vec()),
     ]
@@ -62,13 +74,21 @@ fn invariants_stand(topology: &Topology) {
     assert!(topology.present().is_subset(topology.possible()));
     assert!(topology.allowed().is_subset(online));
     assert!(topology.isolated().is_subset(online));
+    assert!(topology.cpu_quota().is_none_or(|quota| quota.period_us > 0));
+    let excluded = topology.excluded().iter().map(|excluded| &excluded.cpus);
+    assert!(disjoint(excluded.clone().chain([topology.allowed()])));
+    assert_eq!(excluded.map(CpuSet::len).sum::<usize>() + topology.allowed().len(), topology.present().len());
     assert!(topology.offline().intersection(online).is_empty());
     let cores = topology.cores().iter().map(|core| &core.cpus);
     let packages = topology.packages().iter().map(|package| &package.cpus);
     let dies = topology.dies().iter().map(|die| &die.cpus);
     let caches = topology.caches().iter().map(|cache| &cache.cpus);
+    let clusters = topology.clusters().iter().map(|cluster| &cluster.cpus);
+    let kinds = topology.kinds().iter().map(|kind| &kind.cpus);
     assert!(disjoint(cores.clone()) && disjoint(packages.clone()) && disjoint(dies.clone()));
-    for set in cores.chain(packages).chain(dies).chain(caches) {
+    assert!(disjoint(clusters.clone()) && disjoint(kinds.clone()));
+    assert!(disjoint(topology.numa_nodes().iter().map(|node| &node.cpus)));
+    for set in cores.chain(packages).chain(dies).chain(clusters).chain(kinds).chain(caches) {
         assert!(!set.is_empty() && set.is_subset(online), "{set}");
     }
 }

@@ -110,10 +110,3 @@ fn a_listed_cpu_that_cannot_be_used_is_named_with_the_reason() {
     assert!(message("0,9").starts_with(absent));
     assert!(["3", "9", "1"].iter().all(|list| !message(list).contains('\n')));
 }
-
-#[test]
-fn roles_have_one_spelling() {
-    assert_eq!(Server.to_string(), "server");
-    assert_eq!(serde_json::to_string(&Client).unwrap(), "\"client\"");
-    assert_eq!(serde_json::from_str::<Role>("\"server\"").unwrap(), Server);
-}

@@ -41,7 +41,55 @@ fn two_packages_with_smt() {
     assert_eq!(topology.smt_siblings(1).to_string(), "5");
     assert_eq!(topology.smt_siblings(99), CpuSet::new());
     assert_eq!(topology.smt_control(), Some("on"));
-    assert_eq!(topology.governor(0), None);
+}
+
+#[test]
+fn distances_are_by_node_number() {
+    let machine = Machine::two_packages();
+    machine.file(&format!("{NODE}/node0/distance"), "10 21\n");
+    machine.file(&format!("{NODE}/node2/distance"), "21 10 10\n");
+    let topology = machine.read();
+    assert!(topology.numa_nodes()[0].distances.iter().eq([(&0, &10), (&2, &21)]));
+    assert!(topology.numa_nodes()[1].distances.is_empty());
+    assert_problem(&topology, "node2/distance", "3 columns for 2 nodes");
+}
+
+#[test]
+fn a_node_that_claims_the_cpus_of_another_is_left_out() {
+    let machine = Machine::two_packages();
+    machine.node(3, "0,6", 512);
+    let topology = machine.read();
+    assert!(topology.numa_nodes().iter().map(|node| node.os_index).eq([0, 2]));
+    assert_problem(&topology, "node/node3", "some of which node 0 has");
+}
+
+#[test]
+fn clusters_are_more_than_cores_and_less_than_packages() {
+    let machine = Machine::of_cores(&["0", "1", "2", "3", "4,5"]);
+    for cpu in 0..6 {
+        // The last core is a cluster of its own, as firmware without clusters has it everywhere.
+        let cluster = ["0-1", "2-3", "4-5"][cpu as usize / 2];
+        machine.topology(cpu, "cluster_cpus_list", cluster);
+        machine.topology(cpu, "cluster_id", "65535");
+    }
+    let topology = machine.read();
+    assert_eq!(lists(topology.clusters().iter().map(|cluster| &cluster.cpus)), "0-1 2-3");
+    assert_eq!(topology.problems(), []);
+}
+
+#[test]
+fn cpu_numbers_go_beyond_1024() {
+    let machine = Machine::bare(2);
+    machine.file(&format!("{CPU}/online"), "1023-1024,4095\n");
+    for cpu in [1023, 1024, 4095] {
+        machine.cpu(cpu, if cpu == 4095 { "4095" } else { "1023-1024" }, "1023-1024,4095");
+        machine.cache(cpu, "index0 1 Data 32K", if cpu == 4095 { "4095" } else { "1023-1024" });
+    }
+    let topology = machine.read();
+    assert_eq!(topology.problems(), []);
+    assert_eq!(cores(&topology), "1023-1024 4095");
+    assert_eq!(topology.allowed().to_string(), "1023-1024,4095");
+    assert_eq!(topology.offline().to_string(), "0-1");
 }
 
 #[test]
@@ -225,12 +273,10 @@ fn malformed_files_are_problems_and_the_next_source_is_taken() {
     machine.file(&format!("{CPU}/isolated"), "0-4294967295\n");
     machine.file(&format!("{CPU}/smt/control"), [0xff, 0xfe]);
     machine.file(&format!("{CPU}/possible"), vec![b'0'; 2 << 20]);
-    machine.file(&format!("{CPU}/cpu0/cpufreq/scaling_governor"), "performance\n");
     let topology = machine.read();
     assert_eq!(cores(&topology), "0-1 2-3");
     assert_eq!(topology.packages()[0].os_index, None);
     assert_eq!(topology.possible().to_string(), "0-3");
-    assert_eq!(topology.governor(0), Some("performance"));
     assert_problem(&topology, "cpu2/topology/core_cpus_list", "`3-2`");
     assert_problem(&topology, "cpu0/topology/physical_package_id", "`zero`");
     assert_problem(&topology, "cpu/isolated", "0-4294967295");

@@ -1,0 +1,69 @@
+//! Frequencies and interrupts.
+
+use tailcore_topology::{Directory, Frequencies, Interrupts};
+
+use crate::fixture::{CPU, Machine};
+
+#[test]
+fn cpus_governed_together_are_one_policy() {
+    let machine = Machine::of_cores(&["0", "1", "2"]);
+    for cpu in 0..2 {
+        let dir = format!("{CPU}/cpu{cpu}/cpufreq");
+        machine.file(&format!("{dir}/affected_cpus"), "0 1 7\n");
+        machine.file(&format!("{dir}/scaling_governor"), "performance\n");
+        machine.file(&format!("{dir}/scaling_driver"), "acpi-cpufreq\n");
+        machine.file(&format!("{dir}/scaling_max_freq"), "2700000\n");
+        machine.file(&format!("{dir}/cpuinfo_max_freq"), "3500000\n");
+        machine.file(&format!("{dir}/cpuinfo_min_freq"), "slow\n");
+    }
+    let frequencies = Frequencies::read(&Directory::new(machine.root()), &machine.read());
+    let [policy] = &frequencies.policies[..] else { panic!("{frequencies:?}") };
+    assert_eq!(policy.cpus.to_string(), "0-1");
+    assert_eq!(policy.driver.as_deref(), Some("acpi-cpufreq"));
+    assert_eq!((policy.max_khz, policy.hardware_max_khz), (Some(2_700_000), Some(3_500_000)));
+    assert_eq!((policy.min_khz, policy.hardware_min_khz), (None, None));
+    assert_eq!(frequencies.of(1).and_then(|policy| policy.governor.as_deref()), Some("performance"));
+    assert_eq!(frequencies.of(2), None);
+    let path = machine.path(&format!("{CPU}/cpu0/cpufreq/cpuinfo_min_freq"));
+    assert!(frequencies.problems.iter().map(|problem| &problem.path).eq([&path]));
+}
+
+#[test]
+fn interrupts_of_network_queues_name_their_interface() {
+    let machine = Machine::of_cores(&["0", "1"]);
+    let irq = |number: u32, cpus: &str, handler: Option<&str>| {
+        let dir = format!("proc/irq/{number}");
+        machine.file(&format!("{dir}/smp_affinity_list"), format!("{cpus}\n"));
+        machine.file(&format!("{dir}/spurious"), "count 0\n");
+        if let Some(handler) = handler {
+            machine.file(&format!("{dir}/{handler}/x"), "");
+        }
+    };
+    irq(9, "0-1", Some("acpi"));
+    irq(31, "0-1", Some("eth0-TxRx-0"));
+    irq(30, "1", Some("eth0-TxRx-1"));
+    irq(40, "0-1", None);
+    irq(41, "one", Some("disk"));
+    machine.file("proc/irq/31/effective_affinity_list", "0\n");
+    machine.file("sys/class/net/eth0/device/msi_irqs/30", "msix\n");
+    machine.file("sys/class/net/eth0/device/msi_irqs/31", "msix\n");
+    machine.file("sys/class/net/lo/mtu", "65536\n");
+
+    let read = Interrupts::read(&Directory::new(machine.root()));
+    let numbers = |irqs: &mut dyn Iterator<Item = u32>| irqs.collect::<Vec<u32>>();
+    assert_eq!(numbers(&mut read.interrupts.iter().map(|irq| irq.number)), [9, 30, 31]);
+    assert_eq!(numbers(&mut read.of_network().map(|irq| irq.number)), [30, 31]);
+    assert_eq!(numbers(&mut read.on(1).map(|irq| irq.number)), [9, 30]);
+    assert_eq!(read.interrupts[2].names, ["eth0-TxRx-0"]);
+    assert_eq!(read.interrupts[2].interface.as_deref(), Some("eth0"));
+    assert_eq!(read.problems.len(), 1);
+    assert!(read.problems[0].path.ends_with("proc/irq/41/smp_affinity_list"));
+}
+
+#[test]
+fn a_machine_without_either_has_neither() {
+    let machine = Machine::of_cores(&["0"]);
+    let source = Directory::new(machine.root());
+    assert_eq!(Interrupts::read(&source), Interrupts::default());
+    assert_eq!(Frequencies::read(&source, &machine.read()), Frequencies::default());
+}
