@@ -38,7 +38,12 @@ fn big_machine() -> TempDir {
         write(&dir.join("topology/thread_siblings_list"), &of(4));
         write(&dir.join("topology/core_siblings_list"), &of(32));
         write(&dir.join("topology/physical_package_id"), &(cpu / 32).to_string());
-        let caches = [("1", "Data", "32K"), ("1", "Instruction", "32K"), ("2", "Unified", "256K"), ("3", "Unified", "4M")];
+        let caches = [
+            ("1", "Data", "32K"),
+            ("1", "Instruction", "32K"),
+            ("2", "Unified", "256K"),
+            ("3", "Unified", "4M"),
+        ];
         for (index, (level, kind, size)) in caches.into_iter().enumerate() {
             let dir = dir.join(format!("cache/index{index}"));
             let files = [("level", level), ("type", kind), ("size", size), ("coherency_line_size", "128")];

@@ -17,7 +17,7 @@ fuzz_target!(|text: &str| {
         return;
     };
     invariants_stand(&topology);
-    let _ = topology.tree().to_string();
+    let _ = (topology.tree().to_string(), topology.svg().to_string());
     let frequencies = Frequencies::read(&files, &topology);
     assert!(disjoint(frequencies.policies.iter().map(|policy| &policy.cpus)));
     let _ = Interrupts::read(&files);

@@ -92,8 +92,8 @@ pub(crate) struct RunArgs {
     /// Seed of the schedule: the same seed offers the same load
     #[arg(long, default_value_t = 1, value_parser = parse_seed)]
     pub(crate) seed: u64,
-    /// Where the threads run: auto, none, or logical CPUs such as 0,2-3
-    #[arg(long, value_name = "CPUS", default_value_t = PinPolicy::Auto)]
+    /// Where the threads run: auto, none, logical CPUs such as 0,2-3, a rule such as one-per-core, or client=RULE
+    #[arg(long, value_name = "PLACEMENT", default_value_t = PinPolicy::Auto)]
     pub(crate) pin: PinPolicy,
     /// Events to count per thread, comma separated (see `tailcore events`), or none
     #[arg(long, short, value_name = "EVENTS", default_value = "default")]

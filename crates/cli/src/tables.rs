@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use tailcore_harness::latency::Quantile;
 use tailcore_harness::units::{format_ns, format_rps};
 use tailcore_harness::verdict::{LATENESS_SHARE_NAMED, lateness_share};
-use tailcore_harness::{Latencies, LatencySummary, RunResult, ThreadReport};
+use tailcore_harness::{Latencies, LatencySummary, RunResult, ThreadReport, ThreadResidence};
 use tailcore_pmu::Outcome;
 
 /// Width of running text.
@@ -89,6 +89,19 @@ pub(crate) fn reasons(result: &RunResult) -> String {
     bullets.collect()
 }
 
+/// A line of the table of threads: its name, and what it says of one thread.
+type ResidenceRow = (&'static str, fn(&ThreadResidence) -> String);
+
+/// The lines that say where threads really ran.
+fn residence_rows() -> [ResidenceRow; 2] {
+    [
+        ("ran on CPUs", |residence| residence.cpus_seen.to_string()),
+        ("moves between CPUs", |residence| {
+            residence.migrations.map_or_else(|| "-".to_owned(), |n| n.to_string())
+        }),
+    ]
+}
+
 /// The threads of a run: placement, counts, and for each missing count the reason, once.
 pub(crate) fn threads(threads: &[ThreadReport]) -> String {
     let mut header = vec!["event".to_owned()];
@@ -121,6 +134,16 @@ pub(crate) fn threads(threads: &[ThreadReport]) -> String {
         let mut row = vec![first.event.clone()];
         row.extend(readings.iter().map(|reading| count(&first.event, &reading.outcome)));
         table.add_row(row);
+    }
+    for (name, cell) in residence_rows() {
+        if threads.iter().any(|thread| thread.residence.is_some()) {
+            is_counted = true;
+            let mut row = vec![name.to_owned()];
+            row.extend(
+                threads.iter().map(|thread| thread.residence.as_ref().map_or_else(|| "-".to_owned(), cell)),
+            );
+            table.add_row(row);
+        }
     }
     let placement = || header[1..].iter().map(|thread| format!("  {thread}\n")).collect();
     let mut text = if is_counted { format!("{table}\n") } else { placement() };

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tailcore_pmu::{Counters, Event, Outcome, Reading, Snapshot, Target};
+use tailcore_topology::{CpuSet, ResidenceWatch};
 
 use crate::latency::LatencySummary;
 
@@ -30,8 +31,23 @@ pub struct ThreadReport {
     pub cpu: Option<u32>,
     /// Sojourn times of the requests that this thread offered; null for threads that offer none.
     pub sojourn_ns: Option<LatencySummary>,
+    /// Where it really ran during the measured phase; null where the kernel does not tell.
+    pub residence: Option<ThreadResidence>,
     /// One reading per event asked for.
     pub counters: Vec<Reading>,
+}
+
+/// Where a thread really ran, by the kernel's own account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadResidence {
+    /// The logical CPUs on which it was found, once per interval: a lower bound.
+    pub cpus_seen: CpuSet,
+    /// How often it moved to another CPU; null where the kernel does not count that.
+    pub migrations: Option<u64>,
+    /// How often it gave its CPU up to wait.
+    pub voluntary_switches: u64,
+    /// How often its CPU was taken from it.
+    pub involuntary_switches: u64,
 }
 
 /// Count of one event in one interval.
@@ -60,6 +76,8 @@ pub type IntervalDeltas = BTreeMap<String, Delta>;
 pub struct ThreadWatch {
     id: ThreadId,
     counters: Counters,
+    /// Since the start of the measured phase, where the kernel tells.
+    residence: Option<ResidenceWatch>,
     start: Snapshot,
     last: Snapshot,
     now: Snapshot,
@@ -70,7 +88,7 @@ impl ThreadWatch {
     pub fn open(id: ThreadId, events: &[Event]) -> Self {
         let counters = Counters::open(Target::Thread(id.tid), events);
         let (start, last, now) = (counters.snapshot(), counters.snapshot(), counters.snapshot());
-        Self { id, counters, start, last, now }
+        Self { id, counters, residence: None, start, last, now }
     }
 
     /// Starts counting: the measured phase begins.
@@ -79,6 +97,7 @@ impl ThreadWatch {
         self.counters.read(&mut self.start);
         self.last.clone_from(&self.start);
         self.now.clone_from(&self.start);
+        self.residence = ResidenceWatch::new(std::process::id(), &[self.id.tid]).ok();
     }
 
     /// Reads the counters and returns what each gained since the last sample.
@@ -86,6 +105,8 @@ impl ThreadWatch {
         self.counters.read(&mut self.now);
         let deltas = self.counters.interval(&self.last, &self.now).into_iter().filter_map(delta_of).collect();
         std::mem::swap(&mut self.last, &mut self.now);
+        // A thread that has just ended keeps its last sample; there is nobody to tell of an error.
+        let _ = self.residence.as_mut().map(ResidenceWatch::sample);
         deltas
     }
 
@@ -95,9 +116,20 @@ impl ThreadWatch {
             role: self.id.role.clone(),
             cpu: self.id.cpu,
             sojourn_ns: None,
+            residence: self.residence.as_ref().and_then(residence),
             counters: self.counters.interval(&self.start, &self.last),
         }
     }
+}
+
+fn residence(watch: &ResidenceWatch) -> Option<ThreadResidence> {
+    let seen = watch.report().pop()?;
+    Some(ThreadResidence {
+        migrations: seen.migrations.counted(),
+        cpus_seen: seen.cpus_seen,
+        voluntary_switches: seen.voluntary_switches,
+        involuntary_switches: seen.involuntary_switches,
+    })
 }
 
 fn delta_of(reading: Reading) -> Option<(String, Delta)> {

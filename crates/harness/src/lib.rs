@@ -48,7 +48,7 @@ pub mod verdict;
 
 pub use clock::{Clock, Idle, ManualClock, MonotonicClock};
 pub use completion::{Completion, CompletionSink, FailCause, Outcome, Reply};
-pub use counters::{ThreadId, ThreadReport, ThreadWatch};
+pub use counters::{ThreadId, ThreadReport, ThreadResidence, ThreadWatch};
 pub use environment::Environment;
 pub use histogram::LatencyHistogram;
 pub use latency::{LatencySummary, Quantile};

@@ -103,6 +103,8 @@ pub enum ReasonCode {
     Multiplexed,
     /// Threads could not be placed as asked.
     NotPinned,
+    /// A pinned thread was found on another CPU.
+    Moved,
     /// tailcore was built without optimisation.
     DebugBuild,
 }
@@ -375,12 +377,29 @@ fn judge_surroundings(evidence: &Evidence<'_>, reasons: &mut Vec<Reason>) {
     if let Some(problem) = evidence.pin_problem {
         reasons.push(note(ReasonCode::NotPinned, format!("threads are not pinned: {problem}")));
     }
+    reasons.extend(evidence.threads.iter().filter_map(moved));
     if evidence.debug_build {
         reasons.push(note(
             ReasonCode::DebugBuild,
             "tailcore was built without optimisation: use `cargo run --release`".to_owned(),
         ));
     }
+}
+
+/// Says of a pinned thread that it was found elsewhere: somebody else set its affinity, or a cpuset
+/// changed under it.
+fn moved(thread: &ThreadReport) -> Option<Reason> {
+    let cpu = thread.cpu?;
+    let seen = &thread.residence.as_ref()?.cpus_seen;
+    (!seen.iter().eq([cpu])).then(|| {
+        note(
+            ReasonCode::Moved,
+            format!(
+                "the {} thread pinned to CPU {cpu} was found on CPUs {seen}: look for who sets affinities or cpusets",
+                thread.role
+            ),
+        )
+    })
 }
 
 /// A quantile as a percentage, without trailing zeros: `99.9`.

@@ -3,8 +3,9 @@
 //! looking `cpu_set_t` stops at 1 024 CPUs, and the memory policy calls have no wrapper in libc.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_long, c_ulong, c_void};
+use std::ffi::{CStr, c_int, c_long, c_ulong, c_void};
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
@@ -110,4 +111,29 @@ fn max_node(nodes: &[c_ulong]) -> c_ulong {
 
 fn check(result: c_long) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Opens a file for reading, by its path from an open directory; see openat(2).
+pub(crate) fn open_below(directory: BorrowedFd<'_>, path: &CStr) -> io::Result<OwnedFd> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: `path` ends with a zero byte and lives through the call.
+    let file = unsafe { libc::openat(directory.as_raw_fd(), path.as_ptr(), flags) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has just returned this descriptor, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(file) })
+}
+
+/// Reads at most `most` bytes into the room behind `bytes`, which grows by what was read; see
+/// read(2). The room is not filled with zeros first.
+pub(crate) fn read_behind(file: BorrowedFd<'_>, bytes: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+    bytes.reserve(most);
+    let room = bytes.spare_capacity_mut();
+    // SAFETY: `room` has at least `most` writable bytes after `reserve`.
+    let count = unsafe { libc::read(file.as_raw_fd(), room.as_mut_ptr().cast(), most) };
+    let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the kernel has written `count` bytes behind the old length, within the capacity.
+    unsafe { bytes.set_len(bytes.len() + count) };
+    Ok(count)
 }

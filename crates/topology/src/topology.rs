@@ -243,7 +243,7 @@ impl Topology {
         &self.problems
     }
 
-    /// Gives the machine as text for people, one line for each core.
+    /// Gives the machine as text for people, one line for each group of equal parts.
     #[must_use]
     pub fn tree(&self) -> Tree<'_> {
         Tree::new(self)

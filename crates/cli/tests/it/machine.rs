@@ -22,6 +22,90 @@ fn the_machine_as_json_has_all_its_parts() {
     assert_ne!(machine["allowed"], "");
 }
 
+/// Files of a machine of two cores of two threads; CPU 3 is outside the recorded mask.
+fn four_cpus() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("sys/devices/system/cpu/online", "0-3\n");
+    for cpu in 0..4 {
+        let dir = format!("sys/devices/system/cpu/cpu{cpu}");
+        write(&format!("{dir}/topology/core_cpus_list"), if cpu % 2 == 0 { "0,2\n" } else { "1,3\n" });
+        write(&format!("{dir}/topology/package_cpus_list"), "0-3\n");
+        write(&format!("{dir}/cpufreq/scaling_governor"), "powersave\n");
+        write(&format!("{dir}/cpufreq/affected_cpus"), &format!("{cpu}\n"));
+    }
+    write("proc/irq/31/smp_affinity_list", "1\n");
+    write("proc/irq/31/eth0-rx/spurious", "");
+    write("sys/class/net/eth0/device/msi_irqs/31", "msix\n");
+    write("proc/self/status", "Cpus_allowed_list:\t0-2\n");
+    folder
+}
+
+#[test]
+fn the_tree_tells_frequencies_and_interrupts_of_the_network() {
+    let folder = four_cpus();
+    let root = folder.path().to_str().unwrap();
+    let finished = tailcore(["topo", "--root", root]).expect(&[0]);
+    for line in ["frequency of CPUs 0-3: powersave", "interrupts of eth0: 31 on CPU 1", "CPU 3: not in"] {
+        assert!(finished.stdout.contains(line), "{line} in {}", finished.stdout);
+    }
+    let machine = tailcore(["topo", "--root", root, "--json"]).expect(&[0]).json();
+    assert_eq!(machine["frequencies"].as_array().unwrap().len(), 4);
+    assert_eq!(machine["interrupts"][0]["interface"], "eth0");
+    assert_eq!(machine["excluded"][0]["reason"], "not_in_affinity_mask");
+}
+
+#[test]
+fn a_placement_is_shown_before_it_is_used() {
+    let folder = four_cpus();
+    let root = folder.path().to_str().unwrap();
+    let places = "server:2=smt-pair,client:1=client-on-rest";
+    let placement = tailcore(["topo", "--root", root, "--place", places, "--json"]).expect(&[0]).json();
+    let text = placement.to_string();
+    assert!(text.contains("smt-pair") && text.contains("client-on-rest"), "{text}");
+    let finished = tailcore(["topo", "--root", root, "--place", places]).expect(&[0]);
+    let cpus: Vec<&str> =
+        finished.stdout.lines().skip(1).filter_map(|line| line.split_whitespace().nth(2)).collect();
+    assert_eq!(cpus, ["0", "2", "1"], "{}", finished.stdout);
+
+    let finished = tailcore(["topo", "--root", root, "--place", "server:2=one-node"]).expect(&[1]);
+    assert!(finished.stderr.contains("one-node"), "{}", finished.stderr);
+    let finished = tailcore(["topo", "--root", root, "--place", "server:2=heap"]).expect(&[2]);
+    assert!(finished.stderr.contains("heap") && finished.stderr.contains("smt-pair"), "{}", finished.stderr);
+}
+
+#[test]
+fn placements_that_differ_are_listed() {
+    let folder = four_cpus();
+    let root = folder.path().to_str().unwrap();
+    // On one core, or on two.
+    let found = tailcore(["topo", "--root", root, "--distinct", "2", "--json"]).expect(&[0]).json();
+    assert_eq!(found["placements"], serde_json::json!(["0,2", "0-1"]));
+    assert_eq!(found["exact"], true);
+    let finished = tailcore(["topo", "--root", root, "--distinct", "2"]).expect(&[0]);
+    assert!(finished.stdout.starts_with("2 placements of 2 threads"), "{}", finished.stdout);
+    let finished = tailcore(["topo", "--root", root, "--distinct", "4"]).expect(&[1]);
+    assert!(finished.stderr.contains("only 3 are allowed"), "{}", finished.stderr);
+}
+
+#[test]
+fn the_picture_is_a_file() {
+    let folder = four_cpus();
+    let root = folder.path().to_str().unwrap();
+    let picture = folder.path().join("machine.svg");
+    tailcore(["topo", "--root", root, "--svg", picture.to_str().unwrap()]).expect(&[0]);
+    let text = std::fs::read_to_string(&picture).unwrap();
+    assert!(text.starts_with("<svg") || text.starts_with("<?xml"), "{text}");
+    assert!(text.trim_end().ends_with("</svg>"), "{text}");
+    let nowhere = folder.path().join("no/such/folder/machine.svg");
+    let finished = tailcore(["topo", "--svg", nowhere.to_str().unwrap()]).expect(&[2]);
+    assert_eq!(finished.stdout, "");
+}
+
 #[test]
 fn a_folder_that_is_no_machine_is_named_with_what_it_should_hold() {
     let folder = tempfile::tempdir().unwrap();

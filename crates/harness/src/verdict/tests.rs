@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::completion::{FailCause, Outcome as End, Reply};
+use crate::counters::ThreadResidence;
 use crate::histogram::LatencyHistogram;
 use crate::latency::LatencySummary;
 
@@ -244,8 +245,7 @@ fn surroundings_that_limit_the_numbers_are_noted() {
         scope: tailcore_pmu::Scope::User,
         outcome: Outcome::Scaled { count: 10, running: 0.5 },
     };
-    let thread =
-        ThreadReport { role: "client".to_owned(), cpu: None, sojourn_ns: None, counters: vec![scaled] };
+    let thread = ThreadReport { counters: vec![scaled], ..client(None, None) };
     Case { threads: vec![thread], ..Case::sound() }.expect(ReasonCode::Multiplexed, Severity::Note);
     let verdict =
         Case { connections_lost: 3, ..Case::sound() }.expect(ReasonCode::ConnectionsLost, Severity::Note);
@@ -254,6 +254,27 @@ fn surroundings_that_limit_the_numbers_are_noted() {
     let mut misses = Case::sound();
     misses.tally.misses = 5;
     misses.expect(ReasonCode::Misses, Severity::Note);
+}
+
+/// A client that was to run on `cpu` and was found on `seen`.
+fn client(cpu: Option<u32>, seen: Option<&str>) -> ThreadReport {
+    let residence = seen.map(|seen| ThreadResidence {
+        cpus_seen: seen.parse().unwrap(),
+        migrations: None,
+        voluntary_switches: 0,
+        involuntary_switches: 0,
+    });
+    ThreadReport { role: "client".to_owned(), cpu, sojourn_ns: None, residence, counters: Vec::new() }
+}
+
+#[test]
+fn a_pinned_thread_found_elsewhere_is_noted() {
+    let case = |cpu, seen| Case { threads: vec![client(cpu, seen)], ..Case::sound() };
+    let verdict = case(Some(3), Some("0,3")).expect(ReasonCode::Moved, Severity::Note);
+    assert!(verdict.reasons[0].message.contains("pinned to CPU 3 was found on CPUs 0,3"), "{verdict:?}");
+    for (cpu, seen) in [(Some(3), Some("3")), (None, Some("0,3")), (Some(3), None)] {
+        assert!(case(cpu, seen).judge().reasons.is_empty());
+    }
 }
 
 #[test]

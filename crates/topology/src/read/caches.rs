@@ -1,6 +1,6 @@
 //! Caches: one for each (level, kind, set of sharing CPUs).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::cpuset::CpuSet;
 use crate::model::{Cache, CacheKind, Core};
@@ -12,8 +12,14 @@ const SHARING: &[Form] = &[mask("shared_cpu_map"), list("shared_cpu_list")];
 /// Reads the caches of the described CPUs, by level, kind and lowest CPU. A cache's `id` file is
 /// not read: CPUs that share a cache may give it different ids.
 pub(crate) fn read(files: &mut Files<'_>, cpus: &CpuSet, cores: &[Core]) -> Vec<Cache> {
-    let mut reader =
-        Reader { files, cpus, sharing: Forms::of(SHARING), caches: BTreeMap::new(), indices: HashMap::new() };
+    let mut reader = Reader {
+        files,
+        cpus,
+        sharing: Forms::of(SHARING),
+        caches: BTreeMap::new(),
+        known: HashSet::new(),
+        indices: 0,
+    };
     let mut untold = CpuSet::new();
     let mut told = CpuSet::new();
     for cpu in cpus {
@@ -39,14 +45,26 @@ pub(crate) fn read(files: &mut Files<'_>, cpus: &CpuSet, cores: &[Core]) -> Vec<
     caches
 }
 
+/// What an index directory of one CPU says.
+enum Index {
+    /// A cache, with the CPUs that share it.
+    Shared(CpuSet),
+    /// Something that cannot be used; the problem is listed.
+    Unusable,
+    /// There is no such directory.
+    Missing,
+}
+
 struct Reader<'a, 'b> {
     files: &'a mut Files<'b>,
     /// The online CPUs that have a directory.
     cpus: &'a CpuSet,
     sharing: Forms,
     caches: BTreeMap<(u8, CacheKind, Vec<u32>), Cache>,
-    /// The sets that each index directory was seen with.
-    indices: HashMap<u32, Vec<CpuSet>>,
+    /// The index directories of which all is known, each with the CPUs that share the cache.
+    known: HashSet<(u32, CpuSet)>,
+    /// One more than the highest index that any CPU had.
+    indices: u32,
 }
 
 impl Reader<'_, '_> {
@@ -54,41 +72,62 @@ impl Reader<'_, '_> {
     /// of them, or `None` without a directory.
     fn read_cpu(&mut self, cpu: u32) -> Option<CpuSet> {
         let dir = format!("{CPU_DIR}/cpu{cpu}/cache");
-        let indices = self.files.numbered(&dir, "index")?;
-        let mut in_all = self.cpus.clone();
-        for index in &indices {
-            let sharing = self.read_index(cpu, index, &format!("{dir}/index{index}"));
-            in_all = in_all.intersection(&sharing.unwrap_or_default());
+        if self.indices == 0 {
+            // Only the first time: to ask for one index too many is cheaper than to list them.
+            self.indices = self.files.numbered(&dir, "index")?.iter().last().map_or(0, |last| last + 1);
         }
-        Some(in_all)
+        let mut in_all: Option<CpuSet> = None;
+        for index in 0.. {
+            match self.read_index(cpu, index, &format!("{dir}/index{index}")) {
+                Index::Shared(sharing) => {
+                    in_all = Some(in_all.as_ref().unwrap_or(self.cpus).intersection(&sharing))
+                }
+                Index::Unusable => in_all = Some(CpuSet::new()),
+                Index::Missing if index >= self.indices => break,
+                Index::Missing => {}
+            }
+            self.indices = self.indices.max(index + 1);
+        }
+        in_all
     }
 
     /// Reads one index directory, unless a CPU that shares the cache had the same under the same
-    /// index; gives the CPUs that share it.
-    fn read_index(&mut self, cpu: u32, index: u32, dir: &str) -> Option<CpuSet> {
-        let Some((path, listed)) = self.files.cpus(dir, &mut self.sharing) else {
+    /// index.
+    fn read_index(&mut self, cpu: u32, index: u32, dir: &str) -> Index {
+        let Some(listed) = self.files.cpus(dir, &mut self.sharing) else {
+            if index >= self.indices || self.files.names(dir).is_none() {
+                return Index::Missing;
+            }
             self.files.problem(dir, "no usable file tells which CPUs share the cache");
-            return None;
+            return Index::Unusable;
         };
         // Lists may still name CPUs that have gone offline since.
         let sharing = listed.intersection(self.cpus);
         if !sharing.contains(cpu) {
             let message = format!("says that CPUs `{listed}` share the cache, without CPU {cpu} itself");
-            self.files.problem(&path, message);
-            return None;
+            self.files.problem(&self.sharing.path(dir), message);
+            return Index::Unusable;
         }
-        let seen = self.indices.get(&index).is_some_and(|sets| sets.contains(&sharing));
-        if !seen {
-            let level = self.files.required(&format!("{dir}/level"), parse::number)?;
-            let kind = self.files.required(&format!("{dir}/type"), parse::cache_kind)?;
-            let key = (level, kind, sharing.iter().collect());
-            if !self.caches.contains_key(&key) {
-                let cache = self.read_rest(dir, (level, kind, sharing.clone()));
-                self.caches.insert(key, cache);
+        let key = (index, sharing);
+        if !self.known.contains(&key) {
+            if self.read_cache(dir, &key.1).is_none() {
+                return Index::Unusable;
             }
-            self.indices.entry(index).or_default().push(sharing.clone());
+            self.known.insert(key.clone());
         }
-        Some(sharing)
+        Index::Shared(key.1)
+    }
+
+    /// Reads a cache, unless it is known from an index directory with another number.
+    fn read_cache(&mut self, dir: &str, sharing: &CpuSet) -> Option<()> {
+        let level = self.files.required(&format!("{dir}/level"), parse::number)?;
+        let kind = self.files.required(&format!("{dir}/type"), parse::cache_kind)?;
+        let key = (level, kind, sharing.iter().collect());
+        if !self.caches.contains_key(&key) {
+            let cache = self.read_rest(dir, (level, kind, sharing.clone()));
+            self.caches.insert(key, cache);
+        }
+        Some(())
     }
 
     /// Reads the rest. The kernel leaves a file out, or says 0, where the firmware is silent.

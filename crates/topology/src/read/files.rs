@@ -41,6 +41,11 @@ impl Forms {
     pub(crate) const fn of(forms: &'static [Form]) -> Self {
         Self { forms, usual: 0 }
     }
+
+    /// The path of the file that was there last time.
+    pub(crate) fn path(&self, dir: &str) -> String {
+        format!("{dir}/{}", self.forms[self.usual].0)
+    }
 }
 
 /// The files of one machine, and what was wrong with those read so far. Paths are relative to
@@ -109,8 +114,8 @@ impl<'a> Files<'a> {
         value
     }
 
-    /// Reads the first of the forms that exists and can be used, and says which file it was.
-    pub(crate) fn cpus(&mut self, dir: &str, forms: &mut Forms) -> Option<(String, CpuSet)> {
+    /// Reads the first of the forms that exists and can be used; [`Forms::path`] then says which.
+    pub(crate) fn cpus(&mut self, dir: &str, forms: &mut Forms) -> Option<CpuSet> {
         let usual = forms.usual;
         let rest = (0..forms.forms.len()).filter(|&form| form != usual);
         for form in std::iter::once(usual).chain(rest) {
@@ -118,7 +123,7 @@ impl<'a> Files<'a> {
             let path = format!("{dir}/{name}");
             if let Some(cpus) = self.optional(&path, parse) {
                 forms.usual = form;
-                return Some((path, cpus));
+                return Some(cpus);
             }
         }
         None

@@ -73,20 +73,22 @@ impl Frequencies {
 
 fn read_policy(files: &mut Files<'_>, cpu: u32, free: &CpuSet) -> Option<FrequencyPolicy> {
     let dir = format!("{CPU_DIR}/cpu{cpu}/cpufreq");
+    let hardware_max_khz = files.optional(&format!("{dir}/cpuinfo_max_freq"), parse::number);
+    let governor = files.optional(&format!("{dir}/scaling_governor"), parse::word).flatten();
+    if governor.is_none() && hardware_max_khz.is_none() {
+        return None; // No CPU without a governor has the other files.
+    }
     // The kernel writes blanks between the numbers here, not commas.
     let together = files.optional(&format!("{dir}/affected_cpus"), parse::numbers);
-    let mut word = |name| files.optional(&format!("{dir}/{name}"), parse::word).flatten();
-    let (driver, governor) = (word("scaling_driver"), word("scaling_governor"));
+    let driver = files.optional(&format!("{dir}/scaling_driver"), parse::word).flatten();
     let mut khz = |name| files.optional(&format!("{dir}/{name}"), parse::number);
-    let policy = FrequencyPolicy {
+    Some(FrequencyPolicy {
         cpus: together.unwrap_or_default().into_iter().chain([cpu]).collect::<CpuSet>().intersection(free),
         driver,
         governor,
         min_khz: khz("scaling_min_freq"),
         max_khz: khz("scaling_max_freq"),
         hardware_min_khz: khz("cpuinfo_min_freq"),
-        hardware_max_khz: khz("cpuinfo_max_freq"),
-    };
-    let told = policy.governor.is_some() || policy.max_khz.is_some() || policy.hardware_max_khz.is_some();
-    told.then_some(policy)
+        hardware_max_khz,
+    })
 }

@@ -93,7 +93,7 @@ fn read(files: &mut Files<'_>, cpus: &CpuSet, kind: &Kind) -> Vec<CpuSet> {
     let mut unknown = CpuSet::new();
     for cpu in cpus {
         let dir = format!("{CPU_DIR}/cpu{cpu}/topology");
-        let Some((path, listed)) = files.cpus(&dir, &mut forms) else {
+        let Some(listed) = files.cpus(&dir, &mut forms) else {
             unknown.insert(cpu);
             if partition.groups.is_empty() && !kind.required {
                 break; // The kernel is older than these files: no CPU has one.
@@ -102,7 +102,7 @@ fn read(files: &mut Files<'_>, cpus: &CpuSet, kind: &Kind) -> Vec<CpuSet> {
         };
         // Lists may still name CPUs that have gone offline since.
         if let Err(conflict) = partition.add(cpu, listed.intersection(cpus)) {
-            files.problem(&path, format_args!("the {} of CPU {cpu} {conflict}", kind.name));
+            files.problem(&forms.path(&dir), format_args!("the {} of CPU {cpu} {conflict}", kind.name));
         }
     }
     if let Some(cpu) = unknown.first().filter(|_| kind.required) {

@@ -41,7 +41,7 @@ fn read_node(
     (os_index, forms): (u32, &mut Forms),
 ) -> Option<NumaNode> {
     let dir = format!("{NODE_DIR}/node{os_index}");
-    let Some((_, members)) = files.cpus(&dir, forms) else {
+    let Some(members) = files.cpus(&dir, forms) else {
         files.problem(&dir, "no usable file tells the node's CPUs");
         return None;
     };

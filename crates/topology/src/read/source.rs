@@ -1,12 +1,18 @@
 //! Where a machine's files come from: a directory, or anything that answers as one does.
 
+use std::ffi::CString;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// The most bytes that a file may have. The longest real one, a list of every other CPU of a
-/// kernel built for 8 192, is 20 KB.
-const FILE_BYTES_MAX: usize = 1 << 20;
+use crate::sys;
+
+/// The most bytes that a file may have. The longest real one, `/proc/interrupts`, has a column for
+/// each CPU and a row for each queue: several MB on the largest servers.
+const FILE_BYTES_MAX: usize = 64 << 20;
 
 /// The first read asks for this many bytes: one page, the most that one sysfs file has to say.
 const READ_BYTES: usize = 4096;
@@ -41,23 +47,28 @@ pub trait Source {
 #[derive(Clone, Debug)]
 pub struct Directory {
     root: PathBuf,
+    /// Paths are looked up from here: the way to a recording is long, and is walked once.
+    opened: Result<Arc<File>, ErrorKind>,
 }
 
 impl Directory {
-    /// Makes the source of the files below `root`. Nothing is opened yet.
+    /// Makes the source of the files below `root`. One that cannot be opened fails at every read.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        let root = root.into();
+        let directory = File::options().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(&root);
+        Self { root, opened: directory.map(Arc::new).map_err(|error| error.kind()) }
     }
 }
 
 impl Source for Directory {
     fn read(&self, path: &str, text: &mut String) -> io::Result<()> {
-        let mut file = File::open(self.root.join(path))?;
+        let root = self.opened.as_ref().map_err(|&kind| kind)?;
+        let name = CString::new(path).map_err(|_| ErrorKind::InvalidInput)?;
+        let file = sys::open_below(root.as_fd(), &name)?;
         let mut bytes = std::mem::take(text).into_bytes();
-        // A sysfs file gives all that fits at once, so a short answer is the end. procfs promises
-        // no such thing.
-        let short_is_end = path.starts_with("sys/");
-        let result = read_to_end(&mut file, &mut bytes, short_is_end);
+        let result = read_to_end(&mut bytes, path.starts_with("sys/"), |bytes| {
+            sys::read_behind(file.as_fd(), bytes, READ_BYTES)
+        });
         *text = String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "not UTF-8"))?;
         result
     }
@@ -73,31 +84,60 @@ impl Source for Directory {
     }
 }
 
-/// Like [`Read::read_to_end`], with a bound, and without asking for the size first: the kernel
-/// says 4096 of every file in sysfs.
-fn read_to_end(file: &mut File, bytes: &mut Vec<u8>, short_is_end: bool) -> io::Result<()> {
+/// Calls `read`, which puts at most [`READ_BYTES`] behind `bytes` and says how many, until the end
+/// of the file. A sysfs file gives all that fits at once, so there a short answer is the end
+/// (`short_is_end`); procfs promises no such thing.
+fn read_to_end(
+    bytes: &mut Vec<u8>,
+    short_is_end: bool,
+    mut read: impl FnMut(&mut Vec<u8>) -> io::Result<usize>,
+) -> io::Result<()> {
     let start = bytes.len();
+    let least = if short_is_end { READ_BYTES } else { 1 };
     loop {
-        let filled = bytes.len();
-        if filled - start > FILE_BYTES_MAX {
+        if bytes.len() - start >= FILE_BYTES_MAX {
             bytes.truncate(start);
             let message = format!("longer than {FILE_BYTES_MAX} bytes");
             return Err(io::Error::new(ErrorKind::FileTooLarge, message));
         }
-        bytes.resize(filled + READ_BYTES, 0);
-        let count = read_some(file, &mut bytes[filled..]);
-        bytes.truncate(filled + *count.as_ref().unwrap_or(&0));
-        if count? < if short_is_end { READ_BYTES } else { 1 } {
-            return Ok(());
+        match read(bytes) {
+            Ok(count) if count < least => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }
 
-fn read_some(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match file.read(bytes) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            result => return result,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers in turn, then with the end of the file.
+    fn scripted(answers: &[usize], short_is_end: bool) -> usize {
+        let mut answers = answers.iter();
+        let mut bytes = b"before".to_vec();
+        read_to_end(&mut bytes, short_is_end, |bytes| {
+            let count = answers.next().copied().unwrap_or(0);
+            bytes.resize(bytes.len() + count, b'x');
+            Ok(count)
+        })
+        .unwrap();
+        bytes.len() - 6
+    }
+
+    #[test]
+    fn a_short_answer_is_the_end_of_a_sysfs_file_only() {
+        assert_eq!(scripted(&[10, 20, 30], true), 10);
+        assert_eq!(scripted(&[READ_BYTES, READ_BYTES, 30, 40], true), 2 * READ_BYTES + 30);
+        assert_eq!(scripted(&[READ_BYTES], true), READ_BYTES);
+        assert_eq!(scripted(&[10, 20, 30], false), 60);
+    }
+
+    #[test]
+    fn a_root_that_cannot_be_opened_fails_at_every_read() {
+        let nowhere = Directory::new("/no/such/root");
+        let error = nowhere.read("sys/devices/system/cpu/online", &mut String::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
     }
 }

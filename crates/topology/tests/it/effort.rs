@@ -33,7 +33,9 @@ fn big() -> Machine {
         let core = format!("{}-{}", first, first + 3);
         let node = cpu / 32 * 32;
         machine.cpu(cpu, &core, &format!("{}-{}", node, node + 31));
-        for index in ["index0 1 Data 32K", "index1 1 Instruction 32K", "index2 2 Unified 256K", "index3 3 Unified 4M"] {
+        for index in
+            ["index0 1 Data 32K", "index1 1 Instruction 32K", "index2 2 Unified 256K", "index3 3 Unified 4M"]
+        {
             machine.cache(cpu, index, &core);
         }
     }

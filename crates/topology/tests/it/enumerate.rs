@@ -1,3 +1,5 @@
+//! Placements that differ by more than a symmetry of the machine.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
@@ -271,6 +273,20 @@ fn parts_that_cross_are_taken_as_they_are() {
     // By hand: 0 1|2 3|4 5 can only be turned around, and 0, 1 and 4, 5 swapped.
     assert_eq!(listed(&machine.read(), 1), ["0", "2"]);
     assert_eq!(listed(&machine.read(), 2), ["0-1", "0,2", "0,3", "0,4", "2-3"]);
+}
+
+#[test]
+fn sets_count_and_not_only_the_pairs_in_them() {
+    // The Fano plane: any two CPUs have one cache in common, and three have one or none.
+    let machine = Machine::bare(7);
+    for line in 0..7 {
+        let members = [line, (line + 1) % 7, (line + 3) % 7];
+        for cpu in members {
+            machine.cache(cpu, &format!("index{line} 2 Unified 1M"), &list(members));
+        }
+    }
+    let counts: Vec<usize> = (0..=7).map(|threads| listed(&machine.read(), threads).len()).collect();
+    assert_eq!(counts, [1, 1, 1, 2, 2, 1, 1, 1]);
 }
 
 #[test]

@@ -55,7 +55,10 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
         vec(0..6_u32, 1..5).prop_map(|cpus| CpuSet::from_iter(cpus).to_string().into_bytes()),
         Just(b"Data\n".to_vec()),
         Just(b"0::/a/b\n6:cpuset,cpu:/\n".to_vec()),
-        Just(b"1 2 0:9 / /sys/fs/cgroup rw - cgroup2 x rw\n1 2 0:9 /a / rw - cgroup x rw,cpu,cpuset\n".to_vec()),
+        Just(
+            b"1 2 0:9 / /sys/fs/cgroup rw - cgroup2 x rw\n1 2 0:9 /a / rw - cgroup x rw,cpu,cpuset\n"
+                .to_vec()
+        ),
         Just(b"Cpus_allowed_list: 0-4294967295\n".to_vec()),
         Just(b"Node 0 MemTotal: 18446744073709551615 kB\n".to_vec()),
     ]
@@ -117,6 +120,7 @@ proptest! {
             invariants_stand(&topology);
             placement_stands(&topology);
             prop_assert!(!topology.tree().to_string().is_empty());
+            prop_assert!(topology.svg().to_string().ends_with("</svg>\n"));
             prop_assert!(serde_json::to_string(&topology).is_ok());
         }
     }

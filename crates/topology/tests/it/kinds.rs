@@ -34,10 +34,15 @@ fn counting_units_name_the_kinds() {
     machine.file("sys/bus/event_source/devices/cpu_core/cpus", "0-3\n");
     machine.file("sys/bus/event_source/devices/cpu_atom/cpus", "4-7\n");
     machine.file("sys/bus/event_source/devices/uncore_imc/cpumask", "0\n");
-    per_cpu(&machine, "cpufreq/cpuinfo_max_freq", |cpu| if cpu < 4 { "5000000" } else { "3900000" }.to_owned());
+    per_cpu(&machine, "cpufreq/cpuinfo_max_freq", |cpu| {
+        if cpu < 4 { "5000000" } else { "3900000" }.to_owned()
+    });
     let topology = machine.read();
     // The least capable first.
-    assert_eq!(kinds(&topology), [("4-7".to_owned(), Some("cpu_atom")), ("0-3".to_owned(), Some("cpu_core"))]);
+    assert_eq!(
+        kinds(&topology),
+        [("4-7".to_owned(), Some("cpu_atom")), ("0-3".to_owned(), Some("cpu_core"))]
+    );
     assert_eq!(told_by(&topology), Some(KindEvidence::CountingUnits));
     assert_eq!(topology.kinds()[1].max_khz, Some(5_000_000));
 }
@@ -55,7 +60,8 @@ fn units_that_leave_cpus_out_are_no_evidence() {
 #[test]
 fn a_model_register_goes_before_capacity() {
     let machine = hybrid();
-    let model = |cpu: u32| format!("0x00000000{:08x}", if cpu < 4 { 0x411f_d850 } else { 0x410f_d870 } + cpu % 2);
+    let model =
+        |cpu: u32| format!("0x00000000{:08x}", if cpu < 4 { 0x411f_d850 } else { 0x410f_d870 } + cpu % 2);
     per_cpu(&machine, "regs/identification/midr_el1", model);
     per_cpu(&machine, "cpu_capacity", |cpu| (1024 - 100 * cpu).to_string());
     let topology = machine.read();

@@ -39,7 +39,8 @@ fn the_nearest_cpuset_of_the_second_version_counts() {
     machine.allowed("0-2,7");
     let topology = machine.read();
     assert_eq!(topology.allowed().to_string(), "1-2");
-    let expected = [("0,4-7", "not in the cpuset of control group /a"), ("3", "not in this process's affinity mask")];
+    let expected =
+        [("0,4-7", "not in the cpuset of control group /a"), ("3", "not in this process's affinity mask")];
     assert_eq!(reasons(&topology), expected.map(|(cpus, why)| (cpus.to_owned(), why.to_owned())));
 }
 

@@ -4,33 +4,33 @@
 mod affinity;
 /// Noise audits of built trees.
 mod audit;
+/// Frequencies and interrupts.
+mod devices;
+/// How many files are opened for it.
+mod effort;
 /// Placements that differ, against trying every permutation.
 mod enumerate;
 /// Builds small sysfs trees; no tests.
 mod fixture;
 /// Files of random content: whatever they hold, nothing panics and the invariants stand.
 mod hostile;
-/// Frequencies and interrupts.
-mod devices;
 /// Machines whose cores are not all alike.
 mod kinds;
 /// What a process may use, and why not the rest.
 mod limits;
-/// From roles to logical CPUs, over built trees.
-mod placement;
-/// What is read from built trees, one oddity of real machines at a time.
-mod reading;
-/// How many files are opened for it.
-mod effort;
-/// Recorded real machines against what another implementation says of them.
-mod recorded;
-/// Named rules, over built trees.
-mod rules;
-/// JSON and text.
-mod views;
 /// Memory policies of threads of this process, and where its memory lies.
 mod memory;
 /// Pins of other threads, processes and children, pins that end, and where threads ran.
 mod pinning;
+/// From roles to logical CPUs, over built trees.
+mod placement;
+/// What is read from built trees, one oddity of real machines at a time.
+mod reading;
+/// Recorded real machines against what another implementation says of them.
+mod recorded;
+/// Named rules, over built trees.
+mod rules;
 /// Interrupts steered and restored, over built trees.
 mod steering;
+/// JSON and text.
+mod views;

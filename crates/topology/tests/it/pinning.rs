@@ -8,8 +8,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use tailcore_topology::{
-    AffinityError, CpuSet, Migrations, PinError, PinGuard, PinnedCommand, Residence, ThreadPinGuard,
-    ResidenceWatch, WatchError, affinity_of, current_affinity, current_cpu, current_tid, pin_process,
+    AffinityError, CpuSet, Migrations, PinError, PinGuard, PinnedCommand, Residence, ResidenceWatch,
+    ThreadPinGuard, WatchError, affinity_of, current_affinity, current_cpu, current_tid, pin_process,
     pin_thread,
 };
 

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use tailcore_topology::{
-    Migrations, PinGuard, PinPolicy, PlacementError, Request, Role, Rule, ResidenceWatch, Topology, arrange,
+    Migrations, PinGuard, PinPolicy, PlacementError, Request, ResidenceWatch, Role, Rule, Topology, arrange,
     current_affinity, current_cpu, current_tid, pin_current_thread, place,
 };
 
