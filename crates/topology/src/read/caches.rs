@@ -80,7 +80,7 @@ impl Reader<'_, '_> {
         for index in 0.. {
             match self.read_index(cpu, index, &format!("{dir}/index{index}")) {
                 Index::Shared(sharing) => {
-                    in_all = Some(in_all.as_ref().unwrap_or(self.cpus).intersection(&sharing))
+                    in_all = Some(in_all.as_ref().unwrap_or(self.cpus).intersection(&sharing));
                 }
                 Index::Unusable => in_all = Some(CpuSet::new()),
                 Index::Missing if index >= self.indices => break,
