@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use libfuzzer_sys::fuzz_target;
+use tailcore_topology::audit::Audit;
 use tailcore_topology::{CpuSet, Frequencies, Interrupts, Source, Topology};
 
 fuzz_target!(|text: &str| {
@@ -21,6 +22,7 @@ fuzz_target!(|text: &str| {
     let frequencies = Frequencies::read(&files, &topology);
     assert!(disjoint(frequencies.policies.iter().map(|policy| &policy.cpus)));
     let _ = Interrupts::read(&files);
+    let _ = Audit::read_source(&files, &topology, topology.allowed());
 });
 
 /// Paths that are read, of a machine of three CPUs, in the order in which lines without a path

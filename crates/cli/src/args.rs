@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use tailcore_loadgen::{ArrivalLaw, KeyLaw, Target};
-use tailcore_topology::{CpuSet, PinPolicy};
+use tailcore_topology::{CpuSet, ParseRequestsError, PinPolicy, Request, parse_requests};
 
-use crate::places::Places;
 use crate::units::{parse_address, parse_count, parse_duration, parse_number, parse_seed, parse_small_count};
 
 /// Offer a load honestly and explain the latency tail.
@@ -146,7 +145,7 @@ pub(crate) struct TopoArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Show where threads would go, as ROLE:THREADS=RULE, such as server:2=smt-pair,client:4=client-on-rest
-    #[arg(long, value_name = "PLACES")]
+    #[arg(long, value_name = "PLACES", value_parser = parse_places)]
     pub(crate) place: Option<Places>,
     /// List the placements of N threads that differ by more than a symmetry of the machine
     #[arg(long, value_name = "N", conflicts_with = "place")]
@@ -154,6 +153,14 @@ pub(crate) struct TopoArgs {
     /// Read another machine's /sys and /proc below this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+}
+
+/// What `--place` asks for. An argument of type `Vec` would be one that may be repeated.
+#[derive(Clone, Debug)]
+pub(crate) struct Places(pub(crate) Vec<Request>);
+
+fn parse_places(text: &str) -> Result<Places, ParseRequestsError> {
+    parse_requests(text).map(Places)
 }
 
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,6 @@ mod doctor;
 mod events;
 mod exit;
 mod output;
-mod places;
 mod plan;
 mod progress;
 mod run;

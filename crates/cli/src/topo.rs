@@ -1,12 +1,13 @@
 //! `tailcore topo`: the machine, its picture, and where threads would go on it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
 use serde::Serialize;
 use tailcore_topology::{
-    CpuSet, Directory, EnumerateError, Exactness, Frequencies, FrequencyPolicy, Interrupt, Interrupts,
-    Topology, arrange, distinct_placements,
+    CpuSet, Directory, EnumerateError, Exactness, Frequencies, FrequencyPolicy, Interrupts, Topology,
+    arrange, distinct_placements,
 };
 
 use crate::args::TopoArgs;
@@ -59,9 +60,14 @@ struct Distinct<'a> {
 }
 
 fn distinct(topology: &Topology, threads: usize, json: bool) -> anyhow::Result<String> {
-    let found = distinct_placements(topology, threads, DISTINCT_MAX).map_err(|error| match error {
-        EnumerateError::TooMany { .. } => UsageError(format!("{error}; ask for fewer threads")).into(),
-        other => anyhow::Error::from(other),
+    let found = distinct_placements(topology, threads, DISTINCT_MAX).map_err(|error| {
+        UsageError(match error {
+            EnumerateError::TooMany { threads, limit, .. } => format!(
+                "more than {limit} placements of {threads} threads differ on this machine: more than a list \
+                 is good for; ask for fewer threads"
+            ),
+            other => other.to_string(),
+        })
     })?;
     let exact = found.exactness == Exactness::Exact;
     let placements = &found.placements;
@@ -90,17 +96,13 @@ struct Machine<'a> {
 struct View<'a> {
     #[serde(flatten)]
     topology: &'a Topology,
-    frequencies: &'a [FrequencyPolicy],
-    interrupts: &'a [Interrupt],
+    frequencies: &'a Frequencies,
+    interrupts: &'a Interrupts,
 }
 
 impl Machine<'_> {
     fn view(&self) -> View<'_> {
-        View {
-            topology: self.topology,
-            frequencies: &self.frequencies.policies,
-            interrupts: &self.interrupts.interrupts,
-        }
+        View { topology: self.topology, frequencies: &self.frequencies, interrupts: &self.interrupts }
     }
 
     fn text(&self) -> String {
@@ -128,23 +130,27 @@ impl Machine<'_> {
         if alike.is_empty() {
             return vec!["frequency: not governed by this kernel".to_owned()];
         }
-        alike.into_iter().map(|(how, cpus)| format!("frequency of CPUs {cpus}: {how}")).collect()
+        alike.into_iter().map(|(how, cpus)| format!("frequency of {}: {how}", named(&cpus))).collect()
     }
 
     /// One line for each network interface.
     fn interrupt_lines(&self) -> Vec<String> {
-        let mut lines: Vec<(&str, String)> = Vec::new();
+        let mut entries: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for irq in self.interrupts.of_network() {
             let interface = irq.interface.as_deref().unwrap_or_default();
-            let cpus = irq.effective_cpus.as_ref().unwrap_or(&irq.cpus);
-            let entry = format!(" {} on CPU {cpus}", irq.number);
-            match lines.last_mut() {
-                Some((known, line)) if *known == interface => *line = format!("{line},{entry}"),
-                _ => lines.push((interface, entry)),
-            }
+            let entry = format!("{} on {}", irq.number, named(irq.lands_on()));
+            entries.entry(interface).or_default().push(entry);
         }
-        lines.into_iter().map(|(interface, line)| format!("interrupts of {interface}:{line}")).collect()
+        let line = |(interface, entries): (&str, Vec<String>)| {
+            format!("interrupts of {interface}: {}", entries.join(", "))
+        };
+        entries.into_iter().map(line).collect()
     }
+}
+
+/// `CPU 4` or `CPUs 0-3,6`.
+fn named(cpus: &CpuSet) -> String {
+    format!("CPU{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
 }
 
 fn how_governed(policy: &FrequencyPolicy) -> String {

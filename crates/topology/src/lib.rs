@@ -29,7 +29,7 @@
 //! | know which placements of some threads are worth measuring | [`distinct_placements`] |
 //! | pin yourself, another thread, a process, a child | [`PinGuard`], [`pin_thread`], [`pin_process`], [`PinnedCommand`] |
 //! | know where threads really ran | [`ResidenceWatch`] |
-//! | say where memory comes from, and see where it is | [`MemoryPolicyGuard`], [`pages_per_node`], [`nodes_of`] |
+//! | say where memory comes from, and see where it is | [`MemoryPolicyGuard`], [`memory_per_node`], [`nodes_of`] |
 //! | know what disturbs a measurement | [`audit`], [`Frequencies`], [`Interrupts`] |
 //! | keep interrupts off some CPUs for a while | [`SteeredInterrupts`] |
 //! | read another machine, an archive, a test's files | [`Topology::read_from`], [`Source`] |
@@ -42,8 +42,9 @@
 //! What it does **not** do:
 //!
 //! - call `cpuid` or link hwloc; processor models are not known to it;
-//! - need any privilege, but for steering interrupts;
-//! - change the machine: the audit names the commands and runs none;
+//! - need any privilege, but for steering interrupts and for threads of other users;
+//! - change the machine, but for interrupts that it is told to steer: the audit names the commands and
+//!   runs none;
 //! - enforce a CPU quota: it is reported, and threads are placed as if there were none.
 //!
 //! # Errors and panics
@@ -52,7 +53,7 @@
 //! | --- | --- |
 //! | a file is missing, unreadable or malformed | an entry in [`Topology::problems`]; the rest is read |
 //! | no online CPU can be found at all | [`Error::NoCpus`] |
-//! | a typed list, rule, role or policy is wrong | [`ParseCpuListError`], [`ParseRuleError`], [`ParseRoleError`], [`ParsePinPolicyError`] |
+//! | a typed list, rule, role or policy is wrong | [`ParseCpuListError`], [`ParseRuleError`], [`ParseRoleError`], [`ParseRequestsError`], [`ParsePinPolicyError`] |
 //! | a placement is impossible | [`PlacementError`], with what is missing |
 //! | there are too many placements to list | [`EnumerateError`] |
 //! | the kernel refuses or narrows a mask | [`PinError`] |
@@ -82,8 +83,8 @@ pub use cpulist::ParseCpuListError;
 pub use cpuset::{CpuSet, Iter};
 pub use error::{AffinityError, Error, PinError};
 pub use memory::{
-    MemoryError, MemoryPolicy, MemoryPolicyGuard, NodeSet, PagesPerNode, ParseMemoryPolicyError,
-    ParseNodeSetError, SlicePages, allowed_nodes, memory_policy, nodes_of, pages_per_node, parse_numa_maps,
+    MemoryError, MemoryPerNode, MemoryPolicy, MemoryPolicyGuard, NodeSet, ParseMemoryPolicyError,
+    ParseNodeSetError, SlicePages, allowed_nodes, memory_per_node, memory_policy, nodes_of, parse_numa_maps,
     set_memory_policy,
 };
 pub use model::{
@@ -95,8 +96,9 @@ pub use pin::{
     current_affinity, current_cpu, current_tid, pin_current_thread, pin_process, pin_thread,
 };
 pub use placement::{
-    CpuOrder, CpuOrderError, Formula, ParsePinPolicyError, ParseRoleError, ParseRuleError, PinPolicy, Place,
-    Placed, Placement, PlacementError, Request, Role, Rule, Shortage, arrange, per_package_sets, place,
+    CpuOrder, CpuOrderError, Formula, ParsePinPolicyError, ParseRequestsError, ParseRoleError,
+    ParseRuleError, PinPolicy, Place, Placed, Placement, PlacementError, Request, Role, Rule, Shortage,
+    arrange, parse_requests, per_package_sets, place,
 };
 pub use placement::{DistinctPlacements, EnumerateError, Exactness, distinct_placements};
 pub use read::{Directory, Frequencies, FrequencyPolicy, Interrupt, Interrupts, Source};

@@ -16,4 +16,4 @@ pub use pages::{SlicePages, nodes_of};
 pub use policy::{
     MemoryPolicy, MemoryPolicyGuard, ParseMemoryPolicyError, allowed_nodes, memory_policy, set_memory_policy,
 };
-pub use resident::{PagesPerNode, pages_per_node, parse_numa_maps};
+pub use resident::{MemoryPerNode, memory_per_node, parse_numa_maps};

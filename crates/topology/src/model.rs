@@ -122,6 +122,8 @@ pub enum KindEvidence {
     ModelRegister,
     /// `cpu_capacity`, in groups with a gap of a tenth between them.
     Capacity,
+    /// The sizes of the L1 caches.
+    CacheSizes,
     /// The highest frequency, in groups with a gap of a tenth between them. The weakest evidence:
     /// processors with favoured cores stay one kind, and a mixed frequency cap makes two.
     MaxFrequency,

@@ -12,7 +12,6 @@ mod enumerate;
 mod error;
 mod floor;
 mod formulas;
-mod hierarchy;
 mod order;
 mod per_package;
 mod placed;
@@ -20,7 +19,7 @@ mod policy;
 mod role;
 mod rule;
 
-pub use arrange::{Request, arrange};
+pub use arrange::{ParseRequestsError, Request, arrange, parse_requests};
 pub use cpu_order::{CpuOrder, CpuOrderError};
 pub use enumerate::{DistinctPlacements, EnumerateError, Exactness, distinct_placements};
 pub use error::{PlacementError, Shortage};

@@ -6,12 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
 use crate::cpulist::ParseCpuListError;
 use crate::cpuset::CpuSet;
 use rescue::Rescue;
+
+/// The lists of the interrupts that are steered now.
+static STEERED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Where the interrupts are, below the root.
 const IRQ_DIR: &str = "proc/irq";
@@ -24,6 +28,8 @@ const IRQ_DIR: &str = "proc/irq";
 /// lists, waits for our end, and writes them back. Only what kills that shell as well, such as the
 /// end of a whole container or a power failure, leaves the interrupts where they are. A child that
 /// this process forks without execve(2) is a part of it to the shell, which waits for its end too.
+///
+/// An interrupt can be steered once at a time: a second guard over it is refused.
 ///
 /// irqbalance(1) may move interrupts again: stop it first. See `Documentation/core-api/irq` of the
 /// kernel and proc(5).
@@ -49,6 +55,8 @@ pub struct SteeredInterrupts {
     /// In the order in which they were moved.
     moved: Vec<(u32, CpuSet)>,
     outcomes: BTreeMap<u32, SteerOutcome>,
+    /// The lists that nobody else of this process may write meanwhile.
+    claimed: Vec<PathBuf>,
     /// None when there is nothing to be restored.
     rescue: Option<Rescue>,
 }
@@ -120,6 +128,12 @@ pub enum SteerError {
         cpus: CpuSet,
         /// The kernel's answer.
         source: io::Error,
+    },
+    /// An interrupt is steered by another guard of this process. Nothing was moved.
+    #[error("interrupt {irq} is steered already; restore it before it is steered elsewhere")]
+    Steered {
+        /// The interrupt.
+        irq: u32,
     },
     /// The watcher that restores after our death could not be started, so nothing was moved.
     #[error("failed to start /bin/sh to restore interrupts after a crash: {source}; nothing was moved")]
@@ -194,8 +208,10 @@ impl SteeredInterrupts {
             return Err(SteerError::Empty);
         }
         let (moved, outcomes) = (Vec::new(), BTreeMap::new());
-        let mut steered = Self { dir: root.join(IRQ_DIR), moved, outcomes, rescue: None };
+        let mut steered =
+            Self { dir: root.join(IRQ_DIR), moved, outcomes, claimed: Vec::new(), rescue: None };
         let formers = steered.formers(irqs, cpus)?;
+        steered.claim(&formers)?;
         if formers.is_empty() {
             return Ok(steered);
         }
@@ -247,6 +263,19 @@ impl SteeredInterrupts {
         Ok(formers)
     }
 
+    /// Notes that the interrupts are steered. A second guard over one of them would have a watcher of
+    /// its own, and after a kill nobody knows which of the two writes last.
+    fn claim(&mut self, formers: &[(u32, CpuSet)]) -> Result<(), SteerError> {
+        let mut steered = STEERED.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = |irq: u32| list_of(&self.dir, irq);
+        if let Some(&(irq, _)) = formers.iter().find(|(irq, _)| steered.contains(&path(*irq))) {
+            return Err(SteerError::Steered { irq });
+        }
+        self.claimed = formers.iter().map(|(irq, _)| path(*irq)).collect();
+        steered.extend(self.claimed.iter().cloned());
+        Ok(())
+    }
+
     fn move_one(&mut self, irq: u32, former: CpuSet, cpus: &CpuSet) -> Result<(), SteerError> {
         let outcome = self.try_one(irq, former, cpus)?;
         self.outcomes.insert(irq, outcome);
@@ -294,6 +323,8 @@ impl SteeredInterrupts {
 impl Drop for SteeredInterrupts {
     fn drop(&mut self) {
         self.put_back().ok(); // Nobody is left to be told; `restore` is for those who ask.
+        let mut steered = STEERED.lock().unwrap_or_else(PoisonError::into_inner);
+        steered.retain(|path| !self.claimed.contains(path));
     }
 }
 

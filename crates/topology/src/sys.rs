@@ -1,6 +1,6 @@
-//! The system calls of this crate. `unsafe` is allowed again here, and only here, because these
-//! calls take raw pointers to masks and arrays whose lengths the kernel does not fix: libc's safe
-//! looking `cpu_set_t` stops at 1 024 CPUs, and the memory policy calls have no wrapper in libc.
+//! The system calls of this crate. `unsafe` is allowed again here, and only here: masks and arrays have
+//! lengths that the kernel does not fix (libc's safe looking `cpu_set_t` stops at 1 024 CPUs), the memory
+//! policy calls have no wrapper in libc, and the standard library opens no file below a directory.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_long, c_ulong, c_void};

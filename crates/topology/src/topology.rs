@@ -87,14 +87,15 @@ impl Topology {
         let cpus = &presence.described;
         let cores = groups::cores(&mut files, cpus);
         let packages = groups::packages(&mut files, cpus);
+        let caches = caches::read(&mut files, cpus, &cores);
         let dies = groups::dies(&mut files, cpus, &packages);
         Ok(Self {
             clusters: groups::clusters(&mut files, cpus, (&cores, &dies, &packages)),
-            caches: caches::read(&mut files, cpus, &cores),
-            kinds: kinds::read(&mut files, cpus),
+            kinds: kinds::read(&mut files, cpus, &caches),
             numa_nodes: numa::read(&mut files, &presence.online),
             smt_control: files.optional(&format!("{CPU_DIR}/smt/control"), parse::word).flatten(),
             problems: files.into_problems(),
+            caches,
             cores,
             packages,
             dies,

@@ -111,8 +111,10 @@ impl FromStr for NodeSet {
         let nodes: CpuSet = list.parse().map_err(|error: crate::ParseCpuListError| ParseNodeSetError {
             token: error.token().to_owned(),
         })?;
-        match nodes.iter().find(|&node| node > NODE_MAX) {
-            Some(_) => Err(ParseNodeSetError { token: quoted(list.trim()) }),
+        let beyond =
+            |part: &&str| part.parse().is_ok_and(|part: CpuSet| part.iter().any(|node| node > NODE_MAX));
+        match list.trim().split(',').find(beyond) {
+            Some(part) => Err(ParseNodeSetError { token: quoted(part) }),
             None => Ok(Self(nodes)),
         }
     }

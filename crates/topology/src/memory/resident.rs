@@ -11,7 +11,7 @@ use super::error::MemoryError;
 /// The memory of a process by NUMA node; see numa(7).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct PagesPerNode {
+pub struct MemoryPerNode {
     /// The bytes on each node by its number; nodes that hold none are left out. Pages that are
     /// shared with other processes count in each of them.
     pub bytes: BTreeMap<u32, u64>,
@@ -20,7 +20,7 @@ pub struct PagesPerNode {
     pub pages_of_unknown_size: u64,
 }
 
-impl PagesPerNode {
+impl MemoryPerNode {
     /// Gives the bytes on all nodes.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
@@ -37,7 +37,7 @@ impl PagesPerNode {
 ///
 /// [`MemoryError::ProcessGone`], [`MemoryError::NoNumaMaps`], or [`MemoryError::Unreadable`]: the
 /// memory of another user's process needs a privilege.
-pub fn pages_per_node(pid: u32) -> Result<PagesPerNode, MemoryError> {
+pub fn memory_per_node(pid: u32) -> Result<MemoryPerNode, MemoryError> {
     let dir = PathBuf::from(format!("/proc/{pid}"));
     let path = dir.join("numa_maps");
     match fs::read(&path) {
@@ -61,8 +61,8 @@ fn unreadable(pid: u32, dir: &Path, source: std::io::Error) -> MemoryError {
 ///
 /// Everything else is passed over, malformed counts included: the file has grown new words before.
 #[must_use]
-pub fn parse_numa_maps(maps: &str) -> PagesPerNode {
-    let mut sum = PagesPerNode::default();
+pub fn parse_numa_maps(maps: &str) -> MemoryPerNode {
+    let mut sum = MemoryPerNode::default();
     for line in maps.lines() {
         let words = line.split_ascii_whitespace().filter_map(|word| word.split_once('='));
         let mut kilobytes: Option<u64> = None;
@@ -117,13 +117,13 @@ ffffffffff600000 default
     #[test]
     fn pages_of_unknown_size_are_no_bytes() {
         let sum = parse_numa_maps("7f00 default anon=5 N0=2 N1=3\n7f10 default N0=1 kernelpagesize_kB=x\n");
-        assert_eq!(sum, PagesPerNode { bytes: BTreeMap::new(), pages_of_unknown_size: 6 });
+        assert_eq!(sum, MemoryPerNode { bytes: BTreeMap::new(), pages_of_unknown_size: 6 });
     }
 
     #[test]
     fn words_that_only_look_like_counts_are_passed_over() {
         let sum = parse_numa_maps("7f00 default N=1 N+1=2 Nx=3 N0=-4 N1=5x NN0=1 kernelpagesize_kB=4");
-        assert_eq!(sum, PagesPerNode::default());
+        assert_eq!(sum, MemoryPerNode::default());
     }
 
     proptest! {

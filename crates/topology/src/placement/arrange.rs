@@ -4,8 +4,11 @@ use super::choose::choose;
 use super::error::{PlacementError, Shortage};
 use super::floor::{Taken, of_one_kind};
 use super::placed::{Placed, Placement};
-use super::role::Role;
-use super::rule::Rule;
+use super::policy::split_at_roles;
+use super::role::{ParseRoleError, Role};
+use super::rule::{ParseRuleError, Rule};
+use crate::cpulist::quoted;
+use crate::model::ExclusionReason;
 use crate::topology::Topology;
 
 /// Threads of one role that want logical CPUs by one rule.
@@ -17,6 +20,52 @@ pub struct Request {
     pub rule: Rule,
     /// How many they are; none is no error, whatever the rule.
     pub threads: usize,
+}
+
+/// Text that is not a list of requests.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseRequestsError {
+    /// A part is not in the form.
+    #[error("`{typed}` is not ROLE:THREADS=RULE, such as server:2=smt-pair")]
+    Form {
+        /// What was typed, shortened.
+        typed: String,
+    },
+    /// What stands before the colon is no role.
+    #[error(transparent)]
+    Role(#[from] ParseRoleError),
+    /// What stands between the colon and `=` is no number of threads.
+    #[error("`{typed}` is no number of threads; write it like `{role}:2=…`")]
+    Threads {
+        /// The role.
+        role: Role,
+        /// What was typed, shortened.
+        typed: String,
+    },
+    /// What stands behind `=` is no rule.
+    #[error(transparent)]
+    Rule(#[from] ParseRuleError),
+}
+
+/// Parses requests as they are typed: `server:2=smt-pair,client:4=client-on-rest`.
+///
+/// # Errors
+///
+/// [`ParseRequestsError`] names the part that is wrong.
+pub fn parse_requests(text: &str) -> Result<Vec<Request>, ParseRequestsError> {
+    split_at_roles(text).into_iter().map(|(who, rule)| parse_request(who, &rule)).collect()
+}
+
+fn parse_request(who: Option<&str>, rule: &str) -> Result<Request, ParseRequestsError> {
+    let Some((role, threads)) = who.and_then(|who| who.split_once(':')) else {
+        let typed = who.map_or_else(|| rule.to_owned(), |who| format!("{who}={rule}"));
+        return Err(ParseRequestsError::Form { typed: quoted(&typed) });
+    };
+    let role = role.parse()?;
+    let threads =
+        threads.parse().map_err(|_| ParseRequestsError::Threads { role, typed: quoted(threads) })?;
+    Ok(Request { role, rule: rule.parse()?, threads })
 }
 
 /// Gives every thread of every request a logical CPU. Pure: the same topology and requests give
@@ -128,12 +177,42 @@ pub(super) fn usable(topology: &Topology, cpu: u32) -> Result<(), PlacementError
         Ok(())
     } else if topology.online().contains(cpu) {
         let allowed = topology.allowed().clone();
-        Err(PlacementError::NotAllowed { cpu, allowed })
+        let excluded = topology.excluded().iter().find(|excluded| excluded.cpus.contains(cpu));
+        let reason = excluded.map_or(ExclusionReason::NotInAffinityMask, |excluded| excluded.reason.clone());
+        Err(PlacementError::NotAllowed { cpu, reason, allowed })
     } else if topology.offline().contains(cpu) {
         let online = online();
         Err(PlacementError::Offline { cpu, online })
     } else {
         let online = online();
         Err(PlacementError::NoSuchCpu { cpu, online })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_as_typed() {
+        let requests = parse_requests("server:2=0-1,5,client:4=client-on-rest").unwrap();
+        let typed: Vec<String> =
+            requests.iter().map(|r| format!("{}:{}={}", r.role, r.threads, r.rule)).collect();
+        assert_eq!(typed, ["server:2=0-1,5", "client:4=client-on-rest"]);
+    }
+
+    #[test]
+    fn wrong_requests_say_what_may_be_written() {
+        let complaints = [
+            ("", "`` is not ROLE:THREADS=RULE"),
+            ("server=pack", "`server=pack` is not ROLE:THREADS=RULE"),
+            ("server:two=pack", "`two` is no number"),
+            ("servant:2=pack", "servant"),
+            ("server:2=heap", "heap"),
+        ];
+        for (typed, complaint) in complaints {
+            let error = parse_requests(typed).unwrap_err().to_string();
+            assert!(error.contains(complaint), "{typed}: {error}");
+        }
     }
 }

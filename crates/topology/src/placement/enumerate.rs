@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use crate::cpuset::CpuSet;
 use crate::topology::Topology;
 
-use super::hierarchy::Hierarchy;
+use hierarchy::Hierarchy;
 use structure::Structure;
 use symmetry::Symmetries;
 
-pub(crate) mod structure;
+mod hierarchy;
+mod structure;
 mod symmetry;
 
 /// Placements of which no two are the same but for the numbers of the CPUs.

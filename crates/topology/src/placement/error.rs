@@ -3,6 +3,7 @@
 use super::role::Role;
 use super::rule::Rule;
 use crate::cpuset::CpuSet;
+use crate::model::ExclusionReason;
 
 /// A placement that the machine cannot give.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,13 +41,12 @@ pub enum PlacementError {
         online: CpuSet,
     },
     /// A listed CPU is online, but not for this process.
-    #[error(
-        "CPU {cpu} is not in this process's affinity mask ({allowed}); list CPUs of the mask, or \
-         widen it with taskset or the cgroup's cpuset"
-    )]
+    #[error("CPU {cpu} is {reason}; list allowed CPUs ({allowed}), or {}", remedy(reason))]
     NotAllowed {
         /// The CPU.
         cpu: u32,
+        /// What keeps this process off it.
+        reason: ExclusionReason,
         /// The CPUs that are allowed.
         allowed: CpuSet,
     },
@@ -219,4 +219,14 @@ pub enum Shortage {
         /// The most sets that are listed.
         most: usize,
     },
+}
+
+/// What would let this process use a CPU.
+fn remedy(reason: &ExclusionReason) -> &'static str {
+    match reason {
+        ExclusionReason::Offline => "switch it on",
+        ExclusionReason::NotInCpuset { .. } => "have it added to the group's cpuset",
+        ExclusionReason::Isolated => "start under `taskset` with a mask that has it",
+        ExclusionReason::NotInAffinityMask => "widen the mask with `taskset`",
+    }
 }

@@ -109,21 +109,29 @@ fn parse_list_or_rule(text: &str) -> Result<PinPolicy, ParsePinPolicyError> {
     }
 }
 
-/// Parses `server=0-1,5,client=2`: a comma ends a rule only where a role follows.
-fn parse_per_role(text: &str) -> Result<BTreeMap<Role, Rule>, ParsePinPolicyError> {
-    let mut typed: Vec<(Role, String)> = Vec::new();
+/// Takes `server=0-1,5,client=2` apart into what stands before and behind each `=`: a comma ends a
+/// rule only where a role follows. A first part without `=` has no role.
+pub(super) fn split_at_roles(text: &str) -> Vec<(Option<&str>, String)> {
+    let mut typed: Vec<(Option<&str>, String)> = Vec::new();
     for piece in text.split(',') {
         match (piece.split_once('='), typed.last_mut()) {
-            (Some((role, rule)), _) => typed.push((role.parse()?, rule.to_owned())),
+            (Some((role, rule)), _) => typed.push((Some(role), rule.to_owned())),
             (None, Some((_, rule))) => {
                 rule.push(',');
                 rule.push_str(piece);
             }
-            (None, None) => return Err(ParsePinPolicyError::NoRole { typed: quoted(piece) }),
+            (None, None) => typed.push((None, piece.to_owned())),
         }
     }
+    typed
+}
+
+/// Parses rules, each for one role.
+fn parse_per_role(text: &str) -> Result<BTreeMap<Role, Rule>, ParsePinPolicyError> {
     let mut rules = BTreeMap::new();
-    for (role, rule) in typed {
+    for (role, rule) in split_at_roles(text) {
+        let role = role.ok_or_else(|| ParsePinPolicyError::NoRole { typed: quoted(&rule) })?;
+        let role: Role = role.parse()?;
         let rule = rule.parse().map_err(|source| ParsePinPolicyError::RuleOfRole { role, source })?;
         if rules.insert(role, rule).is_some() {
             return Err(ParsePinPolicyError::RoleTwice { role });

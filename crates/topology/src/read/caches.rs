@@ -9,6 +9,9 @@ use crate::read::parse;
 
 const SHARING: &[Form] = &[mask("shared_cpu_map"), list("shared_cpu_list")];
 
+/// The highest index that is looked at. No processor has ten caches to a CPU.
+const INDEX_MAX: u32 = 31;
+
 /// Reads the caches of the described CPUs, by level, kind and lowest CPU. A cache's `id` file is
 /// not read: CPUs that share a cache may give it different ids.
 pub(crate) fn read(files: &mut Files<'_>, cpus: &CpuSet, cores: &[Core]) -> Vec<Cache> {
@@ -38,7 +41,17 @@ pub(crate) fn read(files: &mut Files<'_>, cpus: &CpuSet, cores: &[Core]) -> Vec<
     }
     let mut caches: Vec<Cache> = reader.caches.into_values().collect();
     caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
-    if let Some(cpu) = untold.first() {
+    for alike in caches.chunk_by(|a, b| (a.level, a.kind) == (b.level, b.kind)) {
+        let members: usize = alike.iter().map(|cache| cache.cpus.len()).sum();
+        let union = alike.iter().fold(CpuSet::new(), |union, cache| union.union(&cache.cpus));
+        if members > union.len() {
+            let (level, kind) = (alike[0].level, alike[0].kind);
+            let message = format!("the caches of level {level} ({kind:?}) overlap without being the same");
+            files.problem(CPU_DIR, message);
+        }
+    }
+    // Where no CPU has one, the architecture has none to tell of.
+    if let Some(cpu) = untold.first().filter(|_| untold != *cpus) {
         let message = format!("no directory tells the caches of CPUs {untold}");
         files.problem(&format!("{CPU_DIR}/cpu{cpu}/cache"), message);
     }
@@ -74,10 +87,11 @@ impl Reader<'_, '_> {
         let dir = format!("{CPU_DIR}/cpu{cpu}/cache");
         if self.indices == 0 {
             // Only the first time: to ask for one index too many is cheaper than to list them.
-            self.indices = self.files.numbered(&dir, "index")?.iter().last().map_or(0, |last| last + 1);
+            let indices = self.files.numbered(&dir, "index")?;
+            self.indices = indices.iter().last().map_or(0, |last| last.min(INDEX_MAX) + 1);
         }
         let mut in_all: Option<CpuSet> = None;
-        for index in 0.. {
+        for index in 0..=INDEX_MAX {
             match self.read_index(cpu, index, &format!("{dir}/index{index}")) {
                 Index::Shared(sharing) => {
                     in_all = Some(in_all.as_ref().unwrap_or(self.cpus).intersection(&sharing));

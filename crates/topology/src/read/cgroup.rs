@@ -31,11 +31,12 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// Reads which groups the process is in. Without control groups, none.
-    pub(crate) fn read(files: &mut Files<'_>) -> Self {
-        let members = files.optional("proc/self/cgroup", |text| parsed(members(text))).unwrap_or_default();
-        // The path in the cpuset hierarchy alone, all that kernels before 2.6.24 tell.
-        let in_cpuset = files.optional("proc/self/cpuset", parse::word).flatten();
-        let mounts = files.optional("proc/self/mountinfo", |text| parsed(mounts(text)));
+    ///
+    /// `process` is its directory, `proc/self` or the like.
+    pub(crate) fn read(files: &mut Files<'_>, process: &str) -> Self {
+        let members =
+            files.optional(&format!("{process}/cgroup"), |text| parsed(members(text))).unwrap_or_default();
+        let mounts = files.optional(&format!("{process}/mountinfo"), |text| parsed(mounts(text)));
         let mounts = match mounts {
             Some(mounts) => mounts,
             None => files.optional("proc/mounts", |text| parsed(old_mounts(text))).unwrap_or_default(),
@@ -45,12 +46,18 @@ impl Groups {
             member.map(|member| member.path.clone())
         };
         let find = |controller: &str, path: Option<String>| {
-            let mount = mounts.iter().find(|mount| mount.controllers.iter().any(|c| c == controller))?;
-            Some(Hierarchy::new(mount, &path?))
+            let path = path?;
+            let mounts = mounts.iter().filter(|mount| mount.controllers.iter().any(|c| c == controller));
+            // The mount that shows the process's own group; of several the last, which hides the others.
+            let best = mounts.max_by_key(|mount| below(&mount.top, &path).is_some())?;
+            Some(Hierarchy::new(best, &path))
         };
+        // The path in the cpuset hierarchy alone is all that kernels before 2.6.24 tell.
+        let in_cpuset =
+            path_of("cpuset").or_else(|| files.optional(&format!("{process}/cpuset"), parse::line));
         Self {
-            unified: find("", path_of("")),
-            cpuset: find("cpuset", path_of("cpuset").or(in_cpuset)),
+            unified: find("", path_of("").or_else(|| in_cpuset.clone())),
+            cpuset: find("cpuset", in_cpuset),
             cpu: find("cpu", path_of("cpu")),
         }
     }
@@ -76,19 +83,17 @@ impl Groups {
 
     /// Reads the tightest quota of the process's group and all those above.
     pub(crate) fn quota(&self, files: &mut Files<'_>) -> Option<CpuQuota> {
-        let mut tightest: Option<CpuQuota> = None;
-        let hierarchies = [self.unified.as_ref(), self.cpu.as_ref()];
-        for (version, hierarchy) in (1..).zip(hierarchies) {
-            for (dir, cgroup) in hierarchy.into_iter().flat_map(Hierarchy::upwards) {
-                let quota = if version == 1 { unified_quota(files, &dir) } else { old_quota(files, &dir) };
-                let Some((quota_us, period_us)) = quota else { continue };
-                let quota = CpuQuota { quota_us, period_us, cgroup };
-                if tightest.as_ref().is_none_or(|tightest| quota.cpus() < tightest.cpus()) {
-                    tightest = Some(quota);
-                }
+        type Reader = fn(&mut Files<'_>, &str) -> Option<(u64, u64)>;
+        let ways: [(&Option<Hierarchy>, Reader); 2] =
+            [(&self.unified, unified_quota), (&self.cpu, old_quota)];
+        let mut quotas = Vec::new();
+        for (hierarchy, read) in ways {
+            for (dir, cgroup) in hierarchy.iter().flat_map(Hierarchy::upwards) {
+                let quota = read(files, &dir);
+                quotas.extend(quota.map(|(quota_us, period_us)| CpuQuota { quota_us, period_us, cgroup }));
             }
         }
-        tightest
+        quotas.into_iter().min_by(|a, b| a.cpus().total_cmp(&b.cpus()))
     }
 }
 
@@ -115,15 +120,12 @@ fn cpu_max(text: &str) -> Result<Option<(u64, u64)>, String> {
 
 impl Hierarchy {
     fn new(mount: &Mount, path: &str) -> Self {
-        let path = path.trim_end_matches('/');
-        let top = mount.top.trim_end_matches('/');
         // In a container the mount may show a part of the hierarchy only. A path that is not below
         // that part belongs to another namespace; the mounted group is then all there is to ask.
-        let below = path.strip_prefix(top).filter(|rest| rest.is_empty() || rest.starts_with('/'));
         Self {
             mount: mount.point.trim_matches('/').to_owned(),
-            group: below.unwrap_or_default().to_owned(),
-            above: top.to_owned(),
+            group: below(&mount.top, path).unwrap_or_default().to_owned(),
+            above: mount.top.trim_end_matches('/').to_owned(),
         }
     }
 
@@ -132,11 +134,18 @@ impl Hierarchy {
         let groups =
             std::iter::successors(Some(self.group.as_str()), |group| Some(&group[..group.rfind('/')?]));
         let named = |group: &str| {
+            let dir = format!("{}{group}", self.mount);
             let name = format!("{}{group}", self.above);
-            (format!("{}{group}", self.mount), if name.is_empty() { "/".to_owned() } else { name })
+            (dir.trim_start_matches('/').to_owned(), if name.is_empty() { "/".to_owned() } else { name })
         };
         groups.map(named).collect()
     }
+}
+
+/// The rest of a path below a group: empty for the group itself, `None` outside of it.
+fn below<'a>(top: &str, path: &'a str) -> Option<&'a str> {
+    let rest = path.trim_end_matches('/').strip_prefix(top.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
 /// A mounted hierarchy.

@@ -70,6 +70,11 @@ impl<'a> Files<'a> {
         self.problems
     }
 
+    /// Counts the problems until now.
+    pub(crate) fn problems(&self) -> usize {
+        self.problems.len()
+    }
+
     pub(crate) fn problem(&mut self, path: &str, message: impl Display) {
         let (path, message) = (self.source.name(path), message.to_string());
         self.problems.push(Problem { path, message });
@@ -91,7 +96,8 @@ impl<'a> Files<'a> {
                 return None;
             }
         }
-        match parse(&self.text) {
+        // One development version of the kernel wrote a zero byte at the end of every list.
+        match parse(self.text.trim_end_matches('\0')) {
             Ok(value) => Some(value),
             Err(wrong) => {
                 self.problem(path, wrong);
@@ -127,6 +133,12 @@ impl<'a> Files<'a> {
             }
         }
         None
+    }
+
+    /// Reads what can be used of the forms that were not the one last time.
+    pub(crate) fn other_forms(&mut self, dir: &str, forms: &Forms) -> Vec<CpuSet> {
+        let others = forms.forms.iter().enumerate().filter(|&(form, _)| form != forms.usual);
+        others.filter_map(|(_, &(name, parse))| self.optional(&format!("{dir}/{name}"), parse)).collect()
     }
 
     /// Lists the names in a directory; `None` when there is no such directory.

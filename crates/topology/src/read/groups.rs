@@ -1,4 +1,4 @@
-//! Cores, dies and packages: disjoint groups of CPUs, keyed on the kernel's lists.
+//! Cores, clusters, dies and packages: disjoint groups of CPUs, keyed on the kernel's lists.
 
 use crate::cpuset::CpuSet;
 use crate::model::{Cluster, Core, Die, Package};
@@ -64,10 +64,17 @@ pub(crate) fn packages(files: &mut Files<'_>, cpus: &CpuSet) -> Vec<Package> {
 /// die; one that is its whole package marks no boundary and is left out.
 pub(crate) fn dies(files: &mut Files<'_>, cpus: &CpuSet, packages: &[Package]) -> Vec<Die> {
     let groups = read(files, cpus, &DIE).into_iter();
-    groups
-        .filter(|die| packages.iter().all(|package| package.cpus != *die))
-        .map(|cpus| Die { cpus })
-        .collect()
+    let parts = groups.filter(|die| packages.iter().all(|package| package.cpus != *die));
+    parts.filter(|die| !is_default(files, die)).map(|cpus| Die { cpus }).collect()
+}
+
+/// Says whether a die is only what the kernel answers on an architecture that has none to tell of: id
+/// −1, and each CPU a die of its own.
+fn is_default(files: &mut Files<'_>, die: &CpuSet) -> bool {
+    let id = die
+        .first()
+        .and_then(|cpu| files.optional(&format!("{CPU_DIR}/cpu{cpu}/topology/die_id"), parse::number::<i64>));
+    id == Some(-1)
 }
 
 /// Reads the clusters of the described CPUs, ascending. The kernel gives every CPU a cluster; one
@@ -79,10 +86,14 @@ pub(crate) fn clusters(
 ) -> Vec<Cluster> {
     let (cores, dies, packages) = others;
     let groups = read(files, cpus, &CLUSTER).into_iter();
+    let larger = || dies.iter().map(|die| &die.cpus).chain(packages.iter().map(|package| &package.cpus));
+    // Strictly inside of it, or apart.
+    let fits = |cluster: &CpuSet, part: &CpuSet| {
+        (cluster.is_subset(part) && cluster != part) || cluster.intersection(part).is_empty()
+    };
     groups
         .filter(|cluster| cores.iter().all(|core| !cluster.is_subset(&core.cpus)))
-        .filter(|cluster| dies.iter().all(|die| die.cpus != *cluster))
-        .filter(|cluster| packages.iter().all(|package| package.cpus != *cluster))
+        .filter(|cluster| larger().all(|part| fits(cluster, part)))
         .map(|cpus| Cluster { cpus })
         .collect()
 }
@@ -91,19 +102,28 @@ fn read(files: &mut Files<'_>, cpus: &CpuSet, kind: &Kind) -> Vec<CpuSet> {
     let mut forms = Forms::of(kind.forms);
     let mut partition = Partition::default();
     let mut unknown = CpuSet::new();
+    let problems_before = files.problems();
     for cpu in cpus {
         let dir = format!("{CPU_DIR}/cpu{cpu}/topology");
         let Some(listed) = files.cpus(&dir, &mut forms) else {
             unknown.insert(cpu);
-            if partition.groups.is_empty() && !kind.required {
+            let missing = files.problems() == problems_before;
+            if partition.groups.is_empty() && !kind.required && missing {
                 break; // The kernel is older than these files: no CPU has one.
             }
             continue;
         };
-        // Lists may still name CPUs that have gone offline since.
-        if let Err(conflict) = partition.add(cpu, listed.intersection(cpus)) {
-            files.problem(&forms.path(&dir), format_args!("the {} of CPU {cpu} {conflict}", kind.name));
-        }
+        // Files may still name CPUs that have gone offline since.
+        let claim = listed.intersection(cpus);
+        let Some(conflict) = partition.conflict(cpu, &claim) else {
+            partition.add(cpu, &claim);
+            continue;
+        };
+        files.problem(&forms.path(&dir), format_args!("the {} of CPU {cpu} {conflict}", kind.name));
+        // The other form should say the same. In a recording it may be the one that is right.
+        let others = files.other_forms(&dir, &forms).into_iter().map(|listed| listed.intersection(cpus));
+        let better = others.into_iter().find(|claim| partition.conflict(cpu, claim).is_none());
+        partition.add(cpu, &better.unwrap_or(claim));
     }
     if let Some(cpu) = unknown.first().filter(|_| kind.required) {
         let message = format!("no usable file tells the {} of CPUs {unknown}", kind.name);
@@ -121,24 +141,28 @@ struct Partition {
 }
 
 impl Partition {
-    /// Takes what CPU `cpu` says its group is; tells how that conflicts with what is known.
-    fn add(&mut self, cpu: u32, group: CpuSet) -> Result<(), String> {
+    /// Tells how what CPU `cpu` says its group is conflicts with what is known.
+    fn conflict(&self, cpu: u32, group: &CpuSet) -> Option<String> {
         if !group.contains(cpu) {
-            return Err(format!("is said to be `{group}`, without CPU {cpu} itself"));
+            return Some(format!("is said to be `{group}`, without CPU {cpu} itself"));
+        }
+        if self.groups.contains(group) {
+            return None;
         }
         if self.covered.contains(cpu) {
-            if self.groups.contains(&group) {
-                return Ok(());
-            }
-            let message = format!("is said to be `{group}`, but another CPU's file puts it elsewhere");
-            return Err(message);
+            return Some(format!("is said to be `{group}`, but another CPU's file puts it elsewhere"));
         }
-        let rest = group.difference(&self.covered);
-        let conflict = (rest != group)
-            .then(|| format!("is said to be `{group}`, but other files put a part of it elsewhere"));
-        self.covered = self.covered.union(&rest);
-        self.groups.push(rest);
-        conflict.map_or(Ok(()), Err)
+        let overlaps = !group.intersection(&self.covered).is_empty();
+        overlaps.then(|| format!("is said to be `{group}`, but other files put a part of it elsewhere"))
+    }
+
+    /// Takes what CPU `cpu` says its group is, less what others have.
+    fn add(&mut self, cpu: u32, group: &CpuSet) {
+        if group.contains(cpu) && !self.covered.contains(cpu) {
+            let rest = group.difference(&self.covered);
+            self.covered = self.covered.union(&rest);
+            self.groups.push(rest);
+        }
     }
 }
 
@@ -150,8 +174,12 @@ mod tests {
 
     fn partition_of(claims: &[(u32, &str)]) -> (String, usize) {
         let mut partition = Partition::default();
-        let added = claims.iter().map(|&(cpu, group)| partition.add(cpu, group.parse().unwrap()));
-        let conflicts = added.filter(Result::is_err).count();
+        let mut conflicts = 0;
+        for &(cpu, group) in claims {
+            let group = group.parse().unwrap();
+            conflicts += usize::from(partition.conflict(cpu, &group).is_some());
+            partition.add(cpu, &group);
+        }
         let groups: Vec<String> = partition.groups.iter().map(CpuSet::to_string).collect();
         (groups.join(" "), conflicts)
     }
@@ -177,7 +205,7 @@ mod tests {
             for (cpu, group) in (0_u32..).zip(claims) {
                 let group: CpuSet = group.into_iter().collect();
                 let own = group.contains(cpu);
-                let _ = partition.add(cpu, group);
+                partition.add(cpu, &group);
                 prop_assert!(!own || partition.covered.contains(cpu));
             }
             let members: usize = partition.groups.iter().map(CpuSet::len).sum();

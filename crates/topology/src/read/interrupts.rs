@@ -10,6 +10,7 @@ use crate::read::source::Source;
 
 const IRQ_DIR: &str = "proc/irq";
 const NET_DIR: &str = "sys/class/net";
+const VIRTIO_DIR: &str = "sys/bus/virtio/devices";
 
 /// An interrupt that somebody has asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,6 +27,14 @@ pub struct Interrupt {
     /// The logical CPUs on which it is handled, where the kernel tells (`effective_affinity_list`);
     /// most hardware delivers to one.
     pub effective_cpus: Option<CpuSet>,
+}
+
+impl Interrupt {
+    /// Gives the logical CPUs on which it is handled, or may be where the kernel does not tell.
+    #[must_use]
+    pub fn lands_on(&self) -> &CpuSet {
+        self.effective_cpus.as_ref().unwrap_or(&self.cpus)
+    }
 }
 
 /// The interrupts of a machine in use, ascending by number, and the files that could not be used.
@@ -52,12 +61,6 @@ impl Interrupts {
         Self { interrupts, problems: files.into_problems() }
     }
 
-    /// Gives the interrupts that may be handled on a logical CPU.
-    pub fn on(&self, cpu: u32) -> impl Iterator<Item = &Interrupt> {
-        let lands = move |irq: &&Interrupt| irq.effective_cpus.as_ref().unwrap_or(&irq.cpus).contains(cpu);
-        self.interrupts.iter().filter(lands)
-    }
-
     /// Gives the interrupts of network queues.
     pub fn of_network(&self) -> impl Iterator<Item = &Interrupt> {
         self.interrupts.iter().filter(|irq| irq.interface.is_some())
@@ -67,22 +70,40 @@ impl Interrupts {
 /// An interface, and how to know its interrupts.
 struct Interface {
     name: String,
-    /// Message-signalled interrupts of its device.
+    /// The message-signalled interrupts of its device.
     numbers: Vec<u32>,
+    /// What their handlers' names begin with, where the interrupts belong to the device above.
+    prefix: Option<String>,
+}
+
+impl Interface {
+    fn raises(&self, number: u32, handlers: &[String]) -> bool {
+        let named = |prefix: &String| handlers.iter().any(|handler| handler.starts_with(prefix));
+        self.numbers.contains(&number) || self.prefix.as_ref().is_some_and(named)
+    }
 }
 
 /// The interfaces that have a device. Virtual ones (loopback, bridges) have none, nor interrupts.
 fn interfaces(files: &mut Files<'_>) -> Vec<Interface> {
-    let mut names = files.names(NET_DIR).unwrap_or_default();
+    let mut interfaces = Vec::new();
+    for name in sorted(files.names(NET_DIR)) {
+        if let Some(numbers) = files.names(&format!("{NET_DIR}/{name}/device/msi_irqs")) {
+            let numbers = numbers.iter().filter_map(|number| number.parse().ok()).collect();
+            interfaces.push(Interface { name, numbers, prefix: None });
+        }
+    }
+    for device in sorted(files.names(VIRTIO_DIR)) {
+        for name in sorted(files.names(&format!("{VIRTIO_DIR}/{device}/net"))) {
+            interfaces.push(Interface { name, numbers: Vec::new(), prefix: Some(format!("{device}-")) });
+        }
+    }
+    interfaces
+}
+
+fn sorted(names: Option<Vec<String>>) -> Vec<String> {
+    let mut names = names.unwrap_or_default();
     names.sort_unstable();
-    let mut interface = |name: String| {
-        // A virtio device is a child of the one that has the interrupts.
-        let dirs = ["device/msi_irqs", "device/../msi_irqs"];
-        let numbers = dirs.iter().find_map(|dir| files.names(&format!("{NET_DIR}/{name}/{dir}")))?;
-        let numbers = numbers.iter().filter_map(|number| number.parse().ok()).collect();
-        Some(Interface { name, numbers })
-    };
-    names.into_iter().filter_map(&mut interface).collect()
+    names
 }
 
 /// An interrupt without a handler has a directory all the same, and nothing in it that matters.
@@ -104,10 +125,10 @@ fn read_one(files: &mut Files<'_>, number: u32, interfaces: &[Interface]) -> Opt
     if names.is_empty() {
         return None;
     }
-    let by_number = interfaces.iter().find(|interface| interface.numbers.contains(&number));
+    let interface = interfaces.iter().find(|interface| interface.raises(number, &names));
     Some(Interrupt {
         number,
-        interface: by_number.map(|interface| interface.name.clone()),
+        interface: interface.map(|interface| interface.name.clone()),
         names,
         cpus: files.required(&format!("{dir}/smp_affinity_list"), parse_list)?,
         effective_cpus: files

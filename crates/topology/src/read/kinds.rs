@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::cpulist::parse_list;
 use crate::cpuset::CpuSet;
-use crate::model::{CpuKind, KindEvidence};
+use crate::model::{Cache, CacheKind, CpuKind, KindEvidence};
 use crate::read::files::{CPU_DIR, Files};
 use crate::read::parse;
 
@@ -13,12 +13,17 @@ const UNIT_DIR: &str = "sys/bus/event_source/devices";
 /// A kind's name, if it has one, and its CPUs.
 type Named = (Option<String>, CpuSet);
 
-/// Reads the kinds of the described CPUs, the least capable first. What names the kinds goes
-/// before what only measures them; one single group is no kind until nothing splits it.
-pub(crate) fn read(files: &mut Files<'_>, cpus: &CpuSet) -> Vec<CpuKind> {
+/// Reads the kinds of the described CPUs, the least capable first as far as anything ranks them.
+/// What names the kinds goes before what only measures them, and what finds several before what
+/// finds one; but frequencies alone do not split what the processor says is one model.
+pub(crate) fn read(files: &mut Files<'_>, cpus: &CpuSet, caches: &[Cache]) -> Vec<CpuKind> {
     let capacity = per_cpu(files, cpus, "cpu_capacity", parse::number::<u64>);
     let frequency = per_cpu(files, cpus, "cpufreq/cpuinfo_max_freq", parse::number::<u64>);
-    let (told_by, groups) = groups(files, cpus, (&capacity, &frequency));
+    let (mut told_by, mut groups) = groups(files, cpus, (&capacity, &frequency));
+    let by_caches = split_by_l1(cpus, caches);
+    if groups.len() < 2 && by_caches.len() > 1 {
+        (told_by, groups) = (KindEvidence::CacheSizes, by_caches);
+    }
     let highest = |values: &BTreeMap<u32, u64>, cpus: &CpuSet| {
         cpus.iter().filter_map(|c| values.get(&c)).max().copied()
     };
@@ -30,7 +35,7 @@ pub(crate) fn read(files: &mut Files<'_>, cpus: &CpuSet) -> Vec<CpuKind> {
         cpus,
     };
     let mut kinds: Vec<CpuKind> = groups.into_iter().map(kind).collect();
-    kinds.sort_by_key(|kind| (kind.capacity, kind.max_khz, kind.cpus.first()));
+    kinds.sort_by_key(|kind| (kind.capacity, kind.max_khz, rank(kind.name.as_deref()), kind.cpus.first()));
     kinds
 }
 
@@ -45,12 +50,15 @@ fn groups(
         return (KindEvidence::CountingUnits, units);
     }
     let models = models(files, cpus);
-    if whole(&models) {
+    if models.len() > 1 && whole(&models) {
         return (KindEvidence::ModelRegister, models);
     }
     let by_capacity = split_at_gaps(capacity);
     if by_capacity.len() > 1 && whole(&by_capacity) {
         return (KindEvidence::Capacity, by_capacity);
+    }
+    if whole(&models) {
+        return (KindEvidence::ModelRegister, models);
     }
     let by_frequency = split_at_gaps(frequency);
     let known = whole(&by_frequency);
@@ -74,11 +82,18 @@ fn counting_units(files: &mut Files<'_>, cpus: &CpuSet) -> Vec<Named> {
     for (path, unit) in paths {
         let members = files.optional(&path, parse_list).unwrap_or_default().intersection(cpus);
         let overlaps = groups.iter().any(|(_, group)| !group.intersection(&members).is_empty());
-        if !members.is_empty() && !overlaps {
+        if overlaps {
+            files.problem(&path, format_args!("claims CPUs `{members}`, some of which another unit has"));
+        } else if !members.is_empty() {
             groups.push((Some(unit), members));
         }
     }
     groups
+}
+
+/// The rank of a counting unit's name, for machines whose files tell neither capacity nor frequency.
+fn rank(name: Option<&str>) -> Option<usize> {
+    name.and_then(|name| ["cpu_lowpower", "cpu_atom", "cpu_core"].iter().position(|known| *known == name))
 }
 
 /// Groups by the model register of ARM processors. The revision, its lowest four bits, is not a
@@ -102,6 +117,20 @@ fn split_at_gaps(values: &BTreeMap<u32, u64>) -> Vec<Named> {
     let groups =
         ascending.chunk_by(|&(low, _), &(high, _)| high.saturating_mul(10) <= low.saturating_mul(11));
     groups.map(|group| (None, group.iter().map(|&(_, cpu)| cpu).collect())).collect()
+}
+
+/// Groups by the sizes of the L1 caches; none unless those of every CPU are known.
+fn split_by_l1(cpus: &CpuSet, caches: &[Cache]) -> Vec<Named> {
+    let mut groups = BTreeMap::<Vec<(CacheKind, u64)>, Vec<u32>>::new();
+    for cpu in cpus {
+        let own = caches.iter().filter(|cache| cache.level == 1 && cache.cpus.contains(cpu));
+        let sizes: Option<Vec<_>> = own.map(|cache| Some((cache.kind, cache.size_bytes?))).collect();
+        match sizes {
+            Some(sizes) if !sizes.is_empty() => groups.entry(sizes).or_default().push(cpu),
+            _ => return Vec::new(),
+        }
+    }
+    groups.into_values().map(|cpus| (None, cpus.into_iter().collect())).collect()
 }
 
 /// Reads one file of each CPU; none of them, where the first CPU has none.

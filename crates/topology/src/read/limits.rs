@@ -4,7 +4,7 @@ use crate::cpuset::CpuSet;
 use crate::model::{CpuQuota, Excluded, ExclusionReason};
 use crate::read::cgroup::Groups;
 use crate::read::files::{CPU_DIR, Files};
-use crate::read::parse::{self, Allowed};
+use crate::read::parse;
 use crate::read::presence::Presence;
 
 /// The limits, all of them cut down to online CPUs.
@@ -22,9 +22,13 @@ impl Limits {
     /// may hold the mask of the process that recorded them, and if not, all CPUs are in it.
     pub(crate) fn read(files: &mut Files<'_>, presence: &Presence, affinity: Option<CpuSet>) -> Self {
         let online = &presence.online;
-        let recorded = files.optional("proc/self/status", parse::status_allowed);
-        let Allowed { cpus: recorded, nodes } = recorded.unwrap_or_default();
-        let groups = Groups::read(files);
+        // A live process may have moved its threads into groups of their own.
+        let process = if affinity.is_some() { "proc/thread-self" } else { "proc/self" };
+        let mut in_status = |name| {
+            files.optional(&format!("{process}/status"), |text| parse::status_list(text, name)).flatten()
+        };
+        let (recorded, nodes) = (in_status("Cpus_allowed_list:"), in_status("Mems_allowed_list:"));
+        let groups = Groups::read(files, process);
         let cpuset = groups.cpuset(files);
         let mask = affinity.or(recorded).unwrap_or_else(|| online.clone());
         let in_cpuset = cpuset.as_ref().map_or(online, |(cpus, _)| cpus);

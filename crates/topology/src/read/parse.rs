@@ -29,10 +29,9 @@ pub(crate) fn numbers(text: &str) -> Result<Vec<u32>, Wrong> {
     text.split_ascii_whitespace().map(number).collect()
 }
 
-/// Parses a set of CPUs of which kernels write `(null)`, or a zero byte, when it was never set.
+/// Parses a set of CPUs of which the kernel writes `(null)` when it was never set.
 pub(crate) fn list_or_null(text: &str) -> Result<CpuSet, ParseCpuListError> {
-    let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
-    if text == "(null)" { Ok(CpuSet::new()) } else { parse_list(text) }
+    if text.trim() == "(null)" { Ok(CpuSet::new()) } else { parse_list(text) }
 }
 
 /// Parses a word such as the name of a governor. An empty file is `None`: nothing is set.
@@ -42,6 +41,12 @@ pub(crate) fn word(text: &str) -> Result<Option<String>, Wrong> {
         return Err(format!("`{}` is not one short line", quoted(text)));
     }
     Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+/// Parses one line of any length, such as a path.
+pub(crate) fn line(text: &str) -> Result<String, Wrong> {
+    let line = text.trim_end_matches('\n');
+    if line.contains('\n') { Err("is more than one line".to_owned()) } else { Ok(line.to_owned()) }
 }
 
 /// Parses the switch in `cpuN/online`.
@@ -86,20 +91,10 @@ pub(crate) fn node_memory(text: &str) -> Result<u64, Wrong> {
     kib.checked_mul(1024).ok_or_else(|| format!("MemTotal of {kib} kB is out of range"))
 }
 
-/// What a `/proc/PID/status` says that a process may use; `None` where it has no such line.
-#[derive(Default, Debug, PartialEq, Eq)]
-pub(crate) struct Allowed {
-    /// The affinity mask.
-    pub(crate) cpus: Option<CpuSet>,
-    /// The numbers of the NUMA nodes, which the kernel writes like CPUs.
-    pub(crate) nodes: Option<CpuSet>,
-}
-
-/// Finds what a process may use in its `/proc/PID/status`.
-pub(crate) fn status_allowed(text: &str) -> Result<Allowed, ParseCpuListError> {
-    let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
-    let set = |name| line(name).map(parse_list).transpose();
-    Ok(Allowed { cpus: set("Cpus_allowed_list:")?, nodes: set("Mems_allowed_list:")? })
+/// Finds a set in a `/proc/PID/status`, such as the one of `Cpus_allowed_list:`; `None` when the file
+/// has no such line.
+pub(crate) fn status_list(text: &str, name: &str) -> Result<Option<CpuSet>, ParseCpuListError> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(parse_list).transpose()
 }
 
 #[cfg(test)]
@@ -139,10 +134,10 @@ mod tests {
     #[test]
     fn the_mask_in_status() {
         let text = "Name:\tcat\nCpus_allowed:\t5\nCpus_allowed_list:\t0,2\n";
-        let cpus = status_allowed(text).unwrap().cpus.unwrap();
-        assert_eq!(cpus.to_string(), "0,2");
-        assert_eq!(status_allowed("Name:\tcat\n"), Ok(Allowed::default()));
-        assert!(status_allowed("Cpus_allowed_list: 2-0").is_err());
+        let cpus = |text| status_list(text, "Cpus_allowed_list:");
+        assert_eq!(cpus(text).unwrap().unwrap().to_string(), "0,2");
+        assert_eq!(cpus("Name:\tcat\n"), Ok(None));
+        assert!(cpus("Cpus_allowed_list: 2-0").is_err());
     }
 
     proptest! {
@@ -154,7 +149,8 @@ mod tests {
             let _ = cache_kind(&text);
             let _ = size(&text);
             let _ = node_memory(&format!("MemTotal:{text}"));
-            let _ = status_allowed(&format!("Cpus_allowed_list:{text}"));
+            let _ = status_list(&text, "");
+            let _ = line(&text);
         }
     }
 }

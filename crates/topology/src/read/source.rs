@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::sys;
@@ -22,7 +22,8 @@ const READ_BYTES: usize = 4096;
 /// [`Directory`] is the one that reads files. Implement it to read a machine from an archive, over
 /// a network, or out of memory in a test.
 pub trait Source {
-    /// Reads a whole file and puts its text behind what `text` already holds.
+    /// Reads a whole file and puts its text behind what `text` already holds. A path is relative and
+    /// without `..`; anything else is an error.
     ///
     /// # Errors
     ///
@@ -63,6 +64,7 @@ impl Directory {
 impl Source for Directory {
     fn read(&self, path: &str, text: &mut String) -> io::Result<()> {
         let root = self.opened.as_ref().map_err(|&kind| kind)?;
+        stays_below(path)?;
         let name = CString::new(path).map_err(|_| ErrorKind::InvalidInput)?;
         let file = sys::open_below(root.as_fd(), &name)?;
         let mut bytes = std::mem::take(text).into_bytes();
@@ -74,6 +76,7 @@ impl Source for Directory {
     }
 
     fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        stays_below(path)?;
         let names = fs::read_dir(self.root.join(path))?.map(|entry| Ok(entry?.file_name()));
         // What is not UTF-8 is none of the kernel's.
         names.filter_map(|name: io::Result<_>| name.map(|name| name.into_string().ok()).transpose()).collect()
@@ -82,6 +85,13 @@ impl Source for Directory {
     fn name(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
+}
+
+/// Refuses a path that leads out of the root: some are made of what files say, and a recording must
+/// not be mixed with the machine that it is read on.
+fn stays_below(path: &str) -> io::Result<()> {
+    let below = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    if below { Ok(()) } else { Err(io::Error::new(ErrorKind::InvalidInput, "leads out of the root")) }
 }
 
 /// Calls `read`, which puts at most [`READ_BYTES`] behind `bytes` and says how many, until the end
@@ -132,6 +142,17 @@ mod tests {
         assert_eq!(scripted(&[READ_BYTES, READ_BYTES, 30, 40], true), 2 * READ_BYTES + 30);
         assert_eq!(scripted(&[READ_BYTES], true), READ_BYTES);
         assert_eq!(scripted(&[10, 20, 30], false), 60);
+    }
+
+    #[test]
+    fn no_path_leads_out_of_the_root() {
+        let source = Directory::new("/proc/self");
+        for path in ["/proc/self/stat", "../self/stat", "fd/../stat"] {
+            let error = source.read(path, &mut String::new()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{path}");
+            assert_eq!(source.list(path).unwrap_err().kind(), ErrorKind::InvalidInput, "{path}");
+        }
+        assert!(source.read("stat", &mut String::new()).is_ok());
     }
 
     #[test]

@@ -70,6 +70,7 @@ fn kind(machine: &Topology, index: usize) -> String {
         KindEvidence::CountingUnits => "counting units",
         KindEvidence::ModelRegister => "model register",
         KindEvidence::Capacity => "capacity",
+        KindEvidence::CacheSizes => "sizes of the L1 caches",
         KindEvidence::MaxFrequency => "highest frequency alone",
     };
     format!("kind {index}{name}: {}{figures}; told by {evidence}", cpus(&kind.cpus))

@@ -53,11 +53,24 @@ fn interrupts_of_network_queues_name_their_interface() {
     let numbers = |irqs: &mut dyn Iterator<Item = u32>| irqs.collect::<Vec<u32>>();
     assert_eq!(numbers(&mut read.interrupts.iter().map(|irq| irq.number)), [9, 30, 31]);
     assert_eq!(numbers(&mut read.of_network().map(|irq| irq.number)), [30, 31]);
-    assert_eq!(numbers(&mut read.on(1).map(|irq| irq.number)), [9, 30]);
+    let on_1 = read.interrupts.iter().filter(|irq| irq.lands_on().contains(1));
+    assert_eq!(numbers(&mut on_1.map(|irq| irq.number)), [9, 30]);
     assert_eq!(read.interrupts[2].names, ["eth0-TxRx-0"]);
     assert_eq!(read.interrupts[2].interface.as_deref(), Some("eth0"));
     assert_eq!(read.problems.len(), 1);
     assert!(read.problems[0].path.ends_with("proc/irq/41/smp_affinity_list"));
+}
+
+#[test]
+fn virtio_queues_are_known_by_the_names_of_their_handlers() {
+    let machine = Machine::of_cores(&["0"]);
+    for (number, handler) in [(37, "virtio2-input.0"), (38, "virtio1-req.0"), (39, "virtio20-input.0")] {
+        machine.file(&format!("proc/irq/{number}/smp_affinity_list"), "0\n");
+        machine.file(&format!("proc/irq/{number}/{handler}/x"), "");
+    }
+    machine.file("sys/bus/virtio/devices/virtio2/net/eth0/mtu", "1500\n");
+    let read = Interrupts::read(&Directory::new(machine.root()));
+    assert_eq!(read.of_network().map(|irq| irq.number).collect::<Vec<_>>(), [37]);
 }
 
 #[test]

@@ -48,6 +48,39 @@ fn counting_units_name_the_kinds() {
 }
 
 #[test]
+fn the_names_of_units_rank_them_where_nothing_else_does() {
+    let machine = hybrid();
+    machine.file("sys/devices/cpu_core/cpus", "0-3\n");
+    machine.file("sys/devices/cpu_atom/cpus", "4-7\n");
+    assert_eq!(kinds(&machine.read())[1], ("0-3".to_owned(), Some("cpu_core")));
+}
+
+#[test]
+fn caches_tell_cores_apart_whose_frequencies_are_close() {
+    let machine = hybrid();
+    per_cpu(&machine, "cpufreq/cpuinfo_max_freq", |cpu| {
+        if cpu < 4 { "3000000" } else { "2800000" }.to_owned()
+    });
+    assert_eq!(machine.read().kinds().len(), 1);
+    per_cpu(&machine, "cache/index0/size", |cpu| if cpu < 4 { "48K" } else { "32K" }.to_owned());
+    let topology = machine.read();
+    assert_eq!(kinds(&topology), [("4-7".to_owned(), None), ("0-3".to_owned(), None)]);
+    assert_eq!(told_by(&topology), Some(KindEvidence::CacheSizes));
+}
+
+#[test]
+fn one_model_is_one_kind_unless_capacity_says_otherwise() {
+    let machine = hybrid();
+    per_cpu(&machine, "regs/identification/midr_el1", |_| "0x410fd870".to_owned());
+    per_cpu(&machine, "cpufreq/cpuinfo_max_freq", |cpu| {
+        if cpu < 4 { "3000000" } else { "2000000" }.to_owned()
+    });
+    assert_eq!(kinds(&machine.read()), [("0-7".to_owned(), Some("midr 0x410fd870"))]);
+    per_cpu(&machine, "cpu_capacity", |cpu| if cpu < 4 { "1024" } else { "446" }.to_owned());
+    assert_eq!(told_by(&machine.read()), Some(KindEvidence::Capacity));
+}
+
+#[test]
 fn units_that_leave_cpus_out_are_no_evidence() {
     let machine = hybrid();
     machine.file("sys/devices/cpu_core/cpus", "0-3\n");

@@ -123,6 +123,44 @@ fn the_first_version_has_quotas_as_well() {
 }
 
 #[test]
+fn the_mount_that_shows_the_own_group_is_asked() {
+    let machine = unified();
+    machine.file(
+        "proc/self/mountinfo",
+        "1 0 0:9 /other /srv/box rw - cgroup2 cgroup2 rw\n\
+         2 0 0:9 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n\
+         3 0 0:9 /other /srv/late rw - cgroup2 cgroup2 rw\n",
+    );
+    machine.file("sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+    machine.file("srv/late/cpu.max", "10000 100000\n");
+    assert_eq!(machine.read().cpu_quota().expect("group a has one").cgroup, "/a");
+}
+
+#[test]
+fn no_mount_leads_out_of_a_recording() {
+    let machine = unified();
+    for point in ["/", "/../../../../../../../../sys/fs/cgroup"] {
+        machine.file("proc/self/mountinfo", format!("1 0 0:9 / {point} rw - cgroup2 cgroup2 rw\n"));
+        machine.file("a/b/cpu.max", "70000 100000\n");
+        let topology = machine.read();
+        let quota = topology.cpu_quota().map(|quota| quota.quota_us);
+        assert_eq!(quota, (point == "/").then_some(70_000), "{point}");
+    }
+}
+
+#[test]
+fn a_recording_may_have_only_the_path_of_old_cpusets() {
+    let machine = unified();
+    machine.remove("proc/self/cgroup");
+    let group = format!("/docker/{}", "f".repeat(64));
+    machine.file("proc/self/cpuset", format!("{group}\n"));
+    machine.file(&format!("sys/fs/cgroup{group}/cpuset.cpus.effective"), "0-5\n");
+    let topology = machine.read();
+    assert_eq!(topology.allowed().to_string(), "0-5");
+    assert_eq!(topology.problems(), []);
+}
+
+#[test]
 fn malformed_limits_are_problems_and_limit_nothing() {
     let machine = unified();
     machine.file("sys/fs/cgroup/a/b/cpuset.cpus.effective", "all\n");

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::thread;
 
 use tailcore_topology::{
-    MemoryError, MemoryPolicy, MemoryPolicyGuard, NodeSet, allowed_nodes, memory_policy, nodes_of,
-    pages_per_node, set_memory_policy,
+    MemoryError, MemoryPolicy, MemoryPolicyGuard, NodeSet, allowed_nodes, memory_per_node, memory_policy,
+    nodes_of, set_memory_policy,
 };
 
 /// Runs `test` in a thread of its own, so that nothing of its policy is left behind; skips it where
@@ -147,7 +147,7 @@ fn a_page_counts_if_a_byte_of_the_slice_is_in_it() {
 
 #[test]
 fn the_memory_of_a_process_lies_on_its_nodes() {
-    let sum = match pages_per_node(std::process::id()) {
+    let sum = match memory_per_node(std::process::id()) {
         Ok(sum) => sum,
         Err(reason @ (MemoryError::NoNumaMaps { .. } | MemoryError::Unreadable { .. })) => {
             println!("skipped the_memory_of_a_process_lies_on_its_nodes: {reason}");
@@ -157,9 +157,9 @@ fn the_memory_of_a_process_lies_on_its_nodes() {
     };
     assert!(sum.total_bytes() > 0 || sum.pages_of_unknown_size > 0, "{sum:?}");
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
-    let of_child = pages_per_node(child.id());
+    let of_child = memory_per_node(child.id());
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(of_child.is_ok(), "{of_child:?}");
-    assert!(matches!(pages_per_node(child.id()), Err(MemoryError::ProcessGone { .. })));
+    assert!(matches!(memory_per_node(child.id()), Err(MemoryError::ProcessGone { .. })));
 }

@@ -104,7 +104,7 @@ fn a_listed_cpu_that_cannot_be_used_is_named_with_the_reason() {
     assert!(message("3").starts_with("CPU 3 is offline; "));
     let absent = "CPU 9 does not exist; online CPUs are 0-2; ";
     assert!(message("9").starts_with(absent));
-    let outside = "CPU 1 is not in this process's affinity mask (0,2); ";
+    let outside = "CPU 1 is not in this process's affinity mask; list allowed CPUs (0,2), or widen";
     assert!(message("1").starts_with(outside));
     // Not needed by the one role, but wrong all the same.
     assert!(message("0,9").starts_with(absent));

@@ -80,6 +80,71 @@ fn clusters_are_more_than_cores_and_less_than_packages() {
 }
 
 #[test]
+fn a_die_that_is_only_the_kernels_default_is_none() {
+    let machine = Machine::of_cores(&["0,1", "2,3"]);
+    for cpu in 0..4 {
+        machine.topology(cpu, "die_cpus_list", &cpu.to_string());
+        machine.topology(cpu, "die_id", "-1");
+    }
+    assert_eq!(machine.read().dies(), []);
+    for cpu in 0..4 {
+        machine.topology(cpu, "die_id", "0");
+    }
+    assert_eq!(machine.read().dies().len(), 4);
+}
+
+#[test]
+fn one_malformed_file_does_not_hide_the_dies() {
+    let machine = Machine::of_cores(&["0,1", "2,3"]);
+    for cpu in 0..4 {
+        machine.topology(cpu, "die_cpus_list", if cpu < 2 { "0-1" } else { "2-3" });
+    }
+    machine.topology(0, "die_cpus_list", "x");
+    assert_eq!(lists(machine.read().dies().iter().map(|die| &die.cpus)), "0-1 2-3");
+}
+
+#[test]
+fn a_zero_byte_at_the_end_is_no_part_of_a_list() {
+    let machine = Machine::of_cores(&["0", "1"]);
+    machine.file(&format!("{CPU}/cpu0/topology/core_cpus_list"), "0\n\0");
+    machine.file(&format!("{CPU}/online"), "0-1\n\0");
+    let topology = machine.read();
+    assert_eq!((cores(&topology).as_str(), topology.problems()), ("0 1", [].as_slice()));
+}
+
+#[test]
+fn the_form_that_contradicts_nobody_is_believed() {
+    let machine = Machine::of_cores(&["0,1", "2,3"]);
+    machine.topology(2, "package_cpus", "3");
+    machine.topology(2, "package_cpus_list", "2-3");
+    for cpu in [0, 1, 3] {
+        machine.topology(cpu, "package_cpus", if cpu == 3 { "c" } else { "3" });
+    }
+    let topology = machine.read();
+    assert_eq!(packages(&topology), "0-1 2-3");
+    assert_problem(&topology, "cpu2/topology/package_cpus", "without CPU 2");
+}
+
+#[test]
+fn caches_that_overlap_are_told() {
+    let machine = Machine::of_cores(&["0", "1", "2"]);
+    for (cpu, sharing) in [(0, "0-1"), (1, "0-1"), (2, "1-2")] {
+        machine.file(&format!("{CPU}/cpu{cpu}/cache/index2/shared_cpu_list"), sharing);
+    }
+    assert_problem(&machine.read(), CPU, "level 2 (Unified) overlap");
+}
+
+#[test]
+fn an_architecture_without_cache_directories_is_no_problem() {
+    let machine = Machine::bare(2);
+    for cpu in 0..2 {
+        machine.cpu(cpu, &cpu.to_string(), "0-1");
+    }
+    let topology = machine.read();
+    assert_eq!((topology.caches().len(), topology.problems()), (0, [].as_slice()));
+}
+
+#[test]
 fn cpu_numbers_go_beyond_1024() {
     let machine = Machine::bare(2);
     machine.file(&format!("{CPU}/online"), "1023-1024,4095\n");

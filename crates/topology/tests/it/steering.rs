@@ -65,15 +65,16 @@ fn restoring_says_that_it_worked_and_forgives_an_interrupt_that_has_gone() {
 }
 
 #[test]
-fn guards_of_the_same_interrupt_restore_in_reverse_order() {
-    let machine = machine(&[(24, "0-3")]);
-    let steer = |list| SteeredInterrupts::steer(machine.root(), &[24], &cpus(list)).unwrap();
-    let outer = steer("1");
-    let inner = steer("2");
-    drop(inner);
-    assert_eq!(list(&machine, 24), "1\n");
-    drop(outer);
-    assert_eq!(list(&machine, 24), "0-3\n");
+fn an_interrupt_is_steered_once_at_a_time() {
+    let machine = machine(&[(24, "0-3"), (25, "0-3")]);
+    let steer = |irqs: &[u32], list| SteeredInterrupts::steer(machine.root(), irqs, &cpus(list));
+    let first = steer(&[24], "1").unwrap();
+    let error = steer(&[25, 24], "2").unwrap_err();
+    assert!(matches!(error, SteerError::Steered { irq: 24 }), "{error}");
+    assert_eq!([list(&machine, 24), list(&machine, 25)], ["1\n", "0-3\n"]);
+    drop(first);
+    steer(&[25, 24], "2").unwrap().restore().unwrap();
+    assert_eq!([list(&machine, 24), list(&machine, 25)], ["0-3\n", "0-3\n"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tailcore_topology::{
-    MemoryError, MemoryPolicy, SlicePages, nodes_of, pages_per_node, pin_current_thread, set_memory_policy,
+    MemoryError, MemoryPolicy, SlicePages, memory_per_node, nodes_of, pin_current_thread, set_memory_policy,
 };
 
 use crate::guest::{Group, in_guest, in_thread_of_its_own};
@@ -66,7 +66,7 @@ fn a_process_is_told_where_its_memory_lies() {
     if !in_guest() {
         return;
     }
-    let on_far = || pages_per_node(std::process::id()).unwrap().bytes.get(&1).copied().unwrap_or(0);
+    let on_far = || memory_per_node(std::process::id()).unwrap().bytes.get(&1).copied().unwrap_or(0);
     in_thread_of_its_own(|| {
         set_memory_policy(&"bind:1".parse().unwrap()).unwrap();
         let before = on_far();

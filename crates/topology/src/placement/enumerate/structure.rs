@@ -8,13 +8,13 @@ use crate::model::{CacheKind, NumaNode};
 use crate::topology::Topology;
 
 /// Elements by index.
-pub(crate) type Set = BTreeSet<usize>;
+pub(super) type Set = BTreeSet<usize>;
 
 /// What a symmetry permutes: the online logical CPUs, ascending, and then the memories, one for
 /// each NUMA node. A memory is an element because a node without CPUs can tell its neighbours
 /// apart; CPUs that may not be used are elements because they are somebody's neighbours, too.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Element {
+pub(super) enum Element {
     Cpu {
         usable: bool,
         kind: Option<usize>,
@@ -33,7 +33,7 @@ pub(crate) enum Element {
 
 /// What a set of elements is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Label {
+pub(super) enum Label {
     Package,
     Die,
     Cluster,
@@ -53,19 +53,19 @@ pub(crate) enum Label {
 }
 
 /// The elements of a machine with all that relates them.
-pub(crate) struct Structure {
-    pub(crate) elements: Vec<Element>,
+pub(super) struct Structure {
+    pub(super) elements: Vec<Element>,
     /// The numbers of the logical CPUs; they are the first elements.
-    pub(crate) cpus: Vec<u32>,
+    pub(super) cpus: Vec<u32>,
     /// Every set once, with all that it is; the labels are sorted.
-    pub(crate) sets: BTreeMap<Set, Vec<Label>>,
+    pub(super) sets: BTreeMap<Set, Vec<Label>>,
     /// The memories whose distances the sets do not tell; [`distance`](Self::distance) does.
-    pub(crate) irregular: Set,
+    pub(super) irregular: Set,
     nodes: Vec<NumaNode>,
 }
 
 impl Structure {
-    pub(crate) fn of(topology: &Topology) -> Self {
+    pub(super) fn of(topology: &Topology) -> Self {
         let cpus: Vec<u32> = topology.online().iter().collect();
         let mut elements: Vec<Element> = cpus.iter().map(|&cpu| cpu_element(topology, cpu)).collect();
         let nodes = topology.numa_nodes().to_vec();
@@ -79,7 +79,7 @@ impl Structure {
     }
 
     /// The distance between two memories, from the first.
-    pub(crate) fn distance(&self, from: usize, to: usize) -> Option<u32> {
+    pub(super) fn distance(&self, from: usize, to: usize) -> Option<u32> {
         let node = |memory| &self.nodes[memory - self.cpus.len()];
         node(from).distances.get(&node(to).os_index).copied()
     }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::hierarchy::Hierarchy;
 use super::structure::{Element, Label, Set, Structure};
-use crate::placement::hierarchy::Hierarchy;
 
 /// More units than this are not tried: no real machine has as many that are irregular.
 const MAX_UNITS: usize = 256;
@@ -13,15 +13,15 @@ const MAX_LISTED: usize = 4096;
 const MAX_STEPS: usize = 4_000_000;
 
 /// Symmetries of the units that can hold threads, numbered by their order among each other.
-pub(crate) struct Symmetries {
+pub(super) struct Symmetries {
     /// Where each unit goes. The identity is in it or not.
-    pub(crate) listed: BTreeSet<Vec<usize>>,
+    pub(super) listed: BTreeSet<Vec<usize>>,
     /// Whether these are all.
-    pub(crate) complete: bool,
+    pub(super) complete: bool,
 }
 
 impl Symmetries {
-    pub(crate) fn of(structure: &Structure, hierarchy: &Hierarchy) -> Self {
+    pub(super) fn of(structure: &Structure, hierarchy: &Hierarchy) -> Self {
         let count = hierarchy.units.len();
         if !(2..=MAX_UNITS).contains(&count) {
             return Self { listed: BTreeSet::new(), complete: count < 2 };

@@ -2,49 +2,49 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::enumerate::structure::{Element, Label, Set, Structure};
+use super::structure::{Element, Label, Set, Structure};
 
 /// A machine as units, each of which is a tree of nested sets.
 ///
 /// A machine whose sets are all nested is one unit. Sets that cross others, and NUMA nodes with
 /// irregular distances, are no part of any tree: they are the [`links`](Self::links), and the
 /// units are what they do not cut.
-pub(crate) struct Hierarchy {
+pub(super) struct Hierarchy {
     /// Children come before their parents.
-    pub(crate) nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// Kinds of children come before those of their parents.
-    pub(crate) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<Kind>,
     /// The node of each unit, ascending by the lowest element.
-    pub(crate) units: Vec<usize>,
+    pub(super) units: Vec<usize>,
     /// The elements of each unit.
-    pub(crate) members: Vec<Set>,
+    pub(super) members: Vec<Set>,
     /// The sets that hold or cut more than one unit, as units.
-    pub(crate) links: Vec<(Set, Vec<Label>)>,
+    pub(super) links: Vec<(Set, Vec<Label>)>,
 }
 
 /// A set of elements in a tree, or a single element.
-pub(crate) struct Node {
-    pub(crate) kind: usize,
+pub(super) struct Node {
+    pub(super) kind: usize,
     /// The children that can hold threads, in the order of their kinds in the kind of this node.
-    pub(crate) children: Vec<usize>,
+    pub(super) children: Vec<usize>,
     /// The logical CPU, where this is one that may be used.
-    pub(crate) cpu: Option<u32>,
+    pub(super) cpu: Option<u32>,
     /// The lowest usable CPU in it; `u32::MAX` where there is none.
     lowest: u32,
 }
 
 /// What nodes have in common that a symmetry can map to each other, if it may map their parents.
-pub(crate) struct Kind {
+pub(super) struct Kind {
     /// The number of usable CPUs.
-    pub(crate) capacity: usize,
+    pub(super) capacity: usize,
     /// The kinds of the children that can hold threads; equal ones are neighbours.
-    pub(crate) children: Vec<usize>,
+    pub(super) children: Vec<usize>,
     /// The lowest usable CPU in any node of the kind.
     lowest: u32,
 }
 
 impl Hierarchy {
-    pub(crate) fn of(structure: &Structure) -> Self {
+    pub(super) fn of(structure: &Structure) -> Self {
         let (members, linking) = units(structure);
         let unit_of = unit_of(&members, structure.elements.len());
         let mut links = Vec::new();
