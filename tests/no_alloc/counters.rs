@@ -1,7 +1,8 @@
 //! Reading counters allocates nothing.
 
-use tailcore_pmu::{Counters, Target, default_events};
+use tailcore_pmu::{Counters, OwnCounters, ReadPath, Target, default_events, parse_events};
 
+use crate::paged::Paged;
 use crate::sys;
 
 #[test]
@@ -20,4 +21,34 @@ fn reading_allocates_nothing() {
     // The allocator does count: building the readings takes memory.
     drop(counters.interval(&start, &end));
     assert!(sys::allocations() > before);
+}
+
+/// What 1000 reads of counters of this thread allocate.
+fn allocations_of(own: &mut OwnCounters) -> u64 {
+    let mut snapshot = own.snapshot();
+    let before = sys::allocations();
+    for _ in 0..1000 {
+        own.read(&mut snapshot);
+        std::hint::black_box(snapshot.totals(0));
+    }
+    sys::allocations() - before
+}
+
+#[test]
+fn reading_own_counters_allocates_nothing() {
+    let mut own = OwnCounters::open(&default_events());
+    own.enable();
+    assert_eq!(allocations_of(&mut own), 0);
+}
+
+#[test]
+fn reading_from_user_space_allocates_nothing() {
+    let kernel = Paged::new();
+    let mut own = OwnCounters::open_with(kernel.clone(), &parse_events("cycles,instructions").unwrap());
+    assert_eq!(allocations_of(&mut own), 0);
+    assert_eq!((own.how(0), kernel.system_reads()), (Some(ReadPath::UserSpace), 0));
+
+    kernel.switch(false);
+    assert_eq!(allocations_of(&mut own), 0);
+    assert_eq!(kernel.system_reads(), 1000);
 }

@@ -7,6 +7,10 @@
 mod counters;
 /// Whole runs of the engine, in process and over TCP.
 mod engine;
+/// A simulated kernel whose counters can be read from user space.
+#[path = "../../crates/pmu/tests/it/paged.rs"]
+#[expect(dead_code, reason = "more is used where it is from")]
+mod paged;
 /// The allocator that counts.
 mod sys;
 

@@ -18,6 +18,7 @@ pub(crate) fn events(args: &EventsArgs) -> anyhow::Result<Exit> {
         output::print(&format!("no event has `{pattern}` in its name; `tailcore events` lists them all\n"))?;
     } else {
         output::print(&listing(&all))?;
+        output::print(&portable(&all, !pattern.is_empty()))?;
     }
     Ok(Exit::Valid)
 }
@@ -47,6 +48,32 @@ fn listing(all: &[Availability]) -> String {
         text.push_str(&format!("This machine counts, for a thread of this user:\n\n{table}\n"));
     }
     text.push_str(&tables::absences(&absent));
+    text
+}
+
+/// What the portable names come to here, with what they leave out where few are asked for.
+fn portable(all: &[Availability], in_full: bool) -> String {
+    let named = all.iter().flat_map(|event| event.means.iter().map(move |means| (event, means)));
+    let named: Vec<_> = named.collect();
+    let Some((_, first)) = named.first() else {
+        return String::new();
+    };
+    let several = named.iter().any(|(_, means)| means.core != first.core);
+    let on = if several { "this processor".to_owned() } else { format!("this processor ({})", first.core) };
+    let mut text = format!("\nPortable names, and what counts them on {on}:\n");
+    for (event, means) in named {
+        let core = if several { format!(" ({})", means.core) } else { String::new() };
+        text.push_str(&format!("  {}{core}: {}\n", event.event, means.event));
+        if in_full && !means.counts.is_empty() {
+            let (counts, leaves_out, source) = (means.counts, means.leaves_out, means.source);
+            text.push_str(&format!(
+                "      counts {counts}\n      but: {leaves_out}\n      source: {source}\n"
+            ));
+        }
+    }
+    if !in_full {
+        text.push_str("`tailcore events NAME` tells what one of them counts and leaves out.\n");
+    }
     text
 }
 

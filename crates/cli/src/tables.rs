@@ -166,6 +166,8 @@ fn count(event: &str, outcome: &Outcome) -> String {
         Outcome::Counted { count } => number(*count),
         Outcome::Scaled { count, running } => format!("~{} ({:.0} %)", number(*count), running * 100.0),
         Outcome::NotScheduled { .. } => "did not run".to_owned(),
+        Outcome::Dead { .. } => "lost its counter".to_owned(),
+        Outcome::Suspect { count, .. } => format!("{} (suspect)", number(*count)),
         _ => "–".to_owned(),
     }
 }

@@ -63,7 +63,7 @@ pub enum Delta {
         /// Share of the interval in which the counter ran, 0 to 1.
         running: f64,
     },
-    /// The event was open but did not count in this interval: null, which is not zero.
+    /// The event was open but has no count of this interval to rely on: null, which is not zero.
     NotScheduled(()),
 }
 
@@ -136,7 +136,9 @@ fn delta_of(reading: Reading) -> Option<(String, Delta)> {
     let delta = match reading.outcome {
         Outcome::Counted { count } => Delta::Counted(count),
         Outcome::Scaled { count, running } => Delta::Scaled { count, running },
-        Outcome::NotScheduled { .. } => Delta::NotScheduled(()),
+        Outcome::NotScheduled { .. } | Outcome::Dead { .. } | Outcome::Suspect { .. } => {
+            Delta::NotScheduled(())
+        }
         _ => return None,
     };
     Some((reading.event, delta))

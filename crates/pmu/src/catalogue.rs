@@ -1,14 +1,20 @@
 //! The events with a name, and whether this system counts them for this process.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::Absence;
 use crate::event::Event;
-use crate::kernel::{Kernel, Target};
+use crate::kernel::Kernel;
+use crate::machine::Machine;
+use crate::meaning::Meaning;
+use crate::model::Microarchitecture;
 use crate::names::{EventKind, TABLE};
-use crate::open::Opener;
+use crate::open::try_here;
 use crate::reading::Scope;
 use crate::sys::Linux;
+use crate::vendor;
 
 /// One named event, and whether it can be counted here.
 ///
@@ -25,6 +31,9 @@ pub struct Availability {
     pub kind: EventKind,
     /// What it counts, in a few words.
     pub description: &'static str,
+    /// What a portable name is counted by here, once for each type of core; empty for other names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub means: Vec<Means>,
     /// Whether it could be opened.
     #[serde(flatten)]
     pub outcome: Probe,
@@ -52,7 +61,26 @@ pub enum Probe {
     },
 }
 
-/// Every named event, each opened on the current thread for a moment.
+/// What a portable name is counted by on this machine.
+///
+/// As JSON, in the field `means` of an [`Availability`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Means {
+    /// The core on which it is so; a hybrid has several.
+    pub core: &'static str,
+    /// The vendor's event, or why there is none and what is nearest.
+    pub event: String,
+    /// What the event counts.
+    pub counts: &'static str,
+    /// What it leaves out of the name, or adds to it.
+    pub leaves_out: &'static str,
+    /// Who says so.
+    pub source: &'static str,
+}
+
+/// Every event that has a name on this machine, each opened on the current thread for a moment: the kernel's
+/// generic ones, portable names, those in the vendor's list for this processor, and those of the PMUs in
+/// sysfs. Tracepoints are left out; there are thousands.
 ///
 /// That an event opens does not promise that it is scheduled, or that several of them fit the PMU at once:
 /// only counting shows that.
@@ -62,21 +90,58 @@ pub fn catalogue() -> Vec<Availability> {
 
 /// The same, with another kernel than that of this machine.
 pub fn catalogue_with(kernel: &dyn Kernel) -> Vec<Availability> {
-    let opener = Opener::new(kernel, Target::CurrentThread);
-    TABLE
-        .iter()
-        .map(|entry| {
-            let event = Event::named(entry);
-            Availability {
-                event: event.to_string(),
-                kind: event.kind(),
-                description: event.description(),
-                outcome: match opener.open(&event, None) {
-                    Ok(opened) => Probe::Available { scope: opened.scope },
-                    Err(Absence::Unsupported(reason)) => Probe::Unsupported { reason },
-                    Err(Absence::Forbidden(reason)) => Probe::Forbidden { reason },
-                },
-            }
-        })
-        .collect()
+    let machine = kernel.machine();
+    let generic = TABLE.iter().map(Event::named);
+    let cores: Vec<Microarchitecture> =
+        machine.model().cores().iter().filter_map(|core| core.microarchitecture).collect();
+    let portable = Meaning::all().iter().map(|meaning| meaning.name().to_owned());
+    let vendors = cores.iter().flat_map(|&core| vendor::events(core)).map(|event| event.name.to_owned());
+    let named: BTreeSet<String> = vendors.collect();
+    let parsed = portable.chain(named).chain(of_pmus(machine)).filter_map(|name| name.parse().ok());
+    let mut events: Vec<Event> = generic.collect();
+    for event in parsed {
+        if !events.contains(&event) {
+            events.push(event);
+        }
+    }
+    events.iter().map(|event| availability(kernel, event, &cores)).collect()
+}
+
+/// The events that PMUs name in sysfs, as they are typed.
+fn of_pmus(machine: &Machine) -> Vec<String> {
+    let pmus = machine.pmus().iter().into_iter().flatten().filter_map(|(_, pmu)| pmu.ok());
+    pmus.flat_map(|pmu| pmu.events().keys().map(|event| format!("{}/{event}/", pmu.name()))).collect()
+}
+
+fn availability(kernel: &dyn Kernel, event: &Event, cores: &[Microarchitecture]) -> Availability {
+    Availability {
+        event: event.to_string(),
+        kind: event.kind(),
+        description: event.description(),
+        means: Meaning::find(&event.to_string())
+            .filter(|_| event.kind() == EventKind::Portable)
+            .map(|meaning| cores.iter().map(|&core| means(meaning, core)).collect())
+            .unwrap_or_default(),
+        outcome: match try_here(kernel, event) {
+            Ok(scope) => Probe::Available { scope },
+            Err(Absence::Unsupported(reason)) => Probe::Unsupported { reason },
+            Err(Absence::Forbidden(reason)) => Probe::Forbidden { reason },
+        },
+    }
+}
+
+fn means(meaning: &Meaning, core: Microarchitecture) -> Means {
+    let core_title = core.title();
+    match meaning.on(core) {
+        Ok(on) => {
+            let terms = vendor::find(core, on.event).map(|event| event.terms);
+            let event = terms.map_or_else(|| on.event.to_owned(), |terms| format!("{} ({terms})", on.event));
+            let (counts, leaves_out, source) = (on.counts, on.leaves_out, on.source);
+            Means { core: core_title, event, counts, leaves_out, source }
+        }
+        Err(none) => {
+            let event = format!("none: {none}");
+            Means { core: core_title, event, counts: "", leaves_out: "", source: "" }
+        }
+    }
 }

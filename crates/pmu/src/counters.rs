@@ -1,40 +1,35 @@
-//! The counters of one thread: open, enable, read.
+//! Counters: open, enable, read.
 
-use crate::diagnose::{Absence, not_started};
 use crate::event::Event;
-use crate::interval::{self, Context};
 use crate::kernel::{Kernel, Target};
-use crate::layout::{Fault, GroupRead, bytes_of};
-use crate::open::{Group, Groups, Opener};
+use crate::open::{Ask, Group, Opening};
+use crate::opened::Opened;
+use crate::options::Options;
 use crate::reading::{Outcome, Reading, Scope};
-use crate::snapshot::{Sample, Snapshot, Totals};
+use crate::snapshot::Snapshot;
 use crate::sys::Linux;
 
-/// The counters of one thread.
+/// The counters of one target: a thread, a process, a CPU, a control group.
 ///
 /// Opening never fails as a whole: each event has an outcome of its own, and the others count. Events of the
 /// PMU form groups that the kernel schedules as one, so their ratios hold; as many as fit together share one
-/// group, and several groups take turns. Events of the kernel form a group apart, which needs no PMU.
+/// group, and several groups take turns. Events of the kernel form a group apart, which needs no PMU. A
+/// target of several threads or CPUs has such groups for each, and the counts are added up.
 ///
-/// Counters take one file descriptor per open event, closed on drop and on exec. They may move to, and be
-/// read from, any thread of the process, also after their thread has ended.
+/// On a processor with several types of core, an event has a counter per type, and their counts are added up.
+/// An event that is not of a core but of what cores share (uncore) is counted for all who use it, whatever
+/// the target.
+///
+/// Counters take one file descriptor per open event, thread or CPU, and core type, closed on drop and on exec.
+/// They may move to, and be read from, any thread of the process, also after their thread has ended.
 #[derive(Debug)]
 pub struct Counters {
     kernel: Box<dyn Kernel>,
     events: Vec<Event>,
-    /// One per event, in the order of the events.
-    slots: Vec<Slot>,
-    groups: Vec<Group>,
-    /// Room for the largest group, so that reading never allocates.
-    buffer: Vec<u8>,
+    opened: Opened,
+    /// Why the counts of the core's PMU are not to be relied on.
+    suspicion: Option<String>,
     enabled: bool,
-}
-
-/// What became of one event.
-#[derive(Debug)]
-struct Slot {
-    scope: Scope,
-    absence: Option<Absence>,
 }
 
 impl Counters {
@@ -47,30 +42,49 @@ impl Counters {
 
     /// Opens counters with another kernel than that of this machine, such as a simulated one.
     pub fn open_with(kernel: impl Kernel + 'static, target: Target, events: &[Event]) -> Counters {
-        let mut groups = Groups::default();
-        let mut slots = Vec::with_capacity(events.len());
-        let opener = Opener::new(&kernel, target);
-        for (index, event) in events.iter().enumerate() {
-            let opened = opener.open(event, groups.leader_for(event));
-            slots.push(match opened {
-                Ok(opened) => {
-                    let scope = opened.scope;
-                    groups.add(event, index, opened);
-                    Slot { scope, absence: None }
-                }
-                Err(absence) => Slot { scope: event.wanted_scope(), absence: Some(absence) },
-            });
+        Counters::open_groups_with(kernel, target, &[events.to_vec()], &Options::default())
+    }
+
+    /// Opens counters for groups of events, as a [`Plan`](crate::Plan) gives them.
+    ///
+    /// The events are then those of the groups, one group after the other. Those of a group which need the PMU
+    /// share one group of the kernel as far as they fit; what does not fit forms a further one.
+    pub fn open_groups(target: Target, groups: &[Vec<Event>], options: &Options) -> Counters {
+        Counters::open_groups_with(Linux, target, groups, options)
+    }
+
+    /// The same, with another kernel than that of this machine.
+    pub fn open_groups_with(
+        kernel: impl Kernel + 'static,
+        target: Target,
+        groups: &[Vec<Event>],
+        options: &Options,
+    ) -> Counters {
+        let groups = groups
+            .iter()
+            .map(|group| group.iter().map(|event| Ask::new(event, kernel.machine())).collect::<Vec<_>>())
+            .collect::<Vec<_>>();
+        Counters::of(Box::new(kernel), &target, groups, options)
+    }
+
+    /// The same, for events that are resolved.
+    pub(crate) fn of(
+        kernel: Box<dyn Kernel>,
+        target: &Target,
+        groups: impl IntoIterator<Item = Vec<Ask>>,
+        options: &Options,
+    ) -> Counters {
+        let mut opening = Opening::new(kernel.as_ref(), target, options);
+        let mut events = Vec::new();
+        for (request, group) in groups.into_iter().enumerate() {
+            for ask in group {
+                opening.add(&ask, request);
+                events.push(ask.event);
+            }
         }
-        let groups = groups.into_inner();
-        let largest = groups.iter().map(Group::len).max().unwrap_or(0);
-        Counters {
-            kernel: Box::new(kernel),
-            events: events.to_vec(),
-            slots,
-            groups,
-            buffer: vec![0; bytes_of(largest)],
-            enabled: false,
-        }
+        let opened = Opened::from(opening);
+        let suspicion = options.calibration.as_ref().and_then(|calibration| calibration.suspicion());
+        Counters { kernel, events, opened, suspicion, enabled: options.on_exec }
     }
 
     /// The events, in the order in which they were given.
@@ -80,7 +94,14 @@ impl Counters {
 
     /// Whether at least one event is counted.
     pub fn is_any_open(&self) -> bool {
-        self.slots.iter().any(|slot| slot.absence.is_none())
+        self.opened.slots.iter().any(|slot| slot.absence.is_none())
+    }
+
+    /// The group of the event at `index` of [`events`](Self::events), `None` where it is not open.
+    ///
+    /// Events of one group are counted at the same times, so that their ratios need no caution.
+    pub fn group_of(&self, index: usize) -> Option<usize> {
+        self.opened.group_of(index)
     }
 
     /// Starts counting.
@@ -88,23 +109,25 @@ impl Counters {
     /// A group which the kernel does not start is marked: its events give a reason from then on.
     pub fn enable(&mut self) {
         self.enabled = true;
-        for group in &self.groups {
-            let Some(leader) = group.leader() else {
-                continue;
-            };
-            if let Err(errno) = self.kernel.enable(leader) {
-                for event in group.events() {
-                    if let Some(slot) = self.slots.get_mut(event) {
-                        slot.absence = Some(not_started(errno));
-                    }
-                }
-            }
-        }
+        self.opened.enable(self.kernel.as_ref());
+    }
+
+    pub(crate) fn kernel(&self) -> &dyn Kernel {
+        self.kernel.as_ref()
+    }
+
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.opened.groups
+    }
+
+    /// The places in [`groups`](Self::groups) of those which count the event at `index`.
+    pub(crate) fn groups_of(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+        self.opened.groups_of(index)
     }
 
     /// Makes the memory for reads of these counters.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::unread(self.events.len())
+        self.opened.snapshot()
     }
 
     /// Reads all counters: one system call per group, no allocation, no panic.
@@ -112,22 +135,13 @@ impl Counters {
     /// `into` must come from [`snapshot`](Self::snapshot) of these counters. Where a read fails, every
     /// interval that uses this snapshot gives the reason for the events concerned.
     pub fn read(&mut self, into: &mut Snapshot) {
-        for group in &self.groups {
-            match read_group(self.kernel.as_ref(), group, &mut self.buffer) {
-                Ok(read) => {
-                    let (enabled_ns, running_ns) = (read.enabled_ns, read.running_ns);
-                    for (event, count) in group.events().zip(read.values()) {
-                        let totals = Totals { count, enabled_ns, running_ns };
-                        into.set(event, Sample::Taken(totals));
-                    }
-                }
-                Err(fault) => {
-                    for event in group.events() {
-                        into.set(event, Sample::Fault(fault));
-                    }
-                }
-            }
-        }
+        self.read_by(into, |_, _| false);
+    }
+
+    /// Reads like [`read`](Self::read), but asks `user` first: it may fill the bytes of the group at that
+    /// place of [`groups`](Self::groups) itself, in the layout of read(2), and then no system call is made.
+    pub(crate) fn read_by(&mut self, into: &mut Snapshot, user: impl FnMut(usize, &mut [u8]) -> bool) {
+        self.opened.read_by(self.kernel.as_ref(), into, user);
     }
 
     /// What was counted from `start` to `end`: one reading per event, in the order of the events.
@@ -137,30 +151,28 @@ impl Counters {
     pub fn interval(&self, start: &Snapshot, end: &Snapshot) -> Vec<Reading> {
         self.events
             .iter()
-            .zip(&self.slots)
             .enumerate()
-            .map(|(index, (event, slot))| Reading {
+            .map(|(index, event)| Reading {
                 event: event.to_string(),
-                scope: slot.scope,
-                outcome: match &slot.absence {
-                    Some(absence) => Outcome::from(absence.clone()),
-                    None => interval::outcome(
-                        start.get(index),
-                        end.get(index),
-                        Context { kind: event.kind(), enabled: self.enabled },
-                    ),
-                },
+                scope: self.opened.slots.get(index).map_or(Scope::UserAndKernel, |slot| slot.scope),
+                outcome: self.outcome(index, start, end),
             })
             .collect()
     }
-}
 
-/// Reads one group into `buffer`, which is large enough for any of them.
-fn read_group<'b>(kernel: &dyn Kernel, group: &Group, buffer: &'b mut [u8]) -> Result<GroupRead<'b>, Fault> {
-    let want = bytes_of(group.len());
-    let leader = group.leader().ok_or(Fault::Dead)?;
-    let room = buffer.get_mut(..want).ok_or(Fault::Length { got: 0, want })?;
-    let got = kernel.read(leader, room).map_err(Fault::Read)?;
-    let bytes = buffer.get(..got).ok_or(Fault::Length { got, want })?;
-    GroupRead::parse(bytes, group.len())
+    /// What the event at `index` of [`events`](Self::events) counted from `start` to `end`.
+    ///
+    /// It is the outcome in [`interval`](Self::interval), without allocation if there is a sound count.
+    pub fn outcome(&self, index: usize, start: &Snapshot, end: &Snapshot) -> Outcome {
+        let outcome = self.opened.outcome(index, (start, end), self.enabled);
+        let of_core = self.opened.slots.get(index).is_some_and(|slot| slot.of_core);
+        let Some(reason) = self.suspicion.clone().filter(|_| of_core) else {
+            return outcome;
+        };
+        match outcome {
+            Outcome::Counted { count } => Outcome::Suspect { count, running: 1.0, reason },
+            Outcome::Scaled { count, running } => Outcome::Suspect { count, running, reason },
+            absent => absent,
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! facts tell them apart. They come as plain data, so every case is a row of a test. Numbers:
 //! perf_event_open(2), ERRORS.
 
-use crate::kernel::{Errno, SystemFacts};
+use crate::kernel::{Errno, Place, SystemFacts};
 use crate::names::EventKind;
 use crate::reading::{Outcome, Scope};
 
@@ -21,12 +21,11 @@ pub(crate) struct Facts {
 
 /// What was tried and refused.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Attempt {
+pub(crate) struct Attempt<'a> {
     pub(crate) kind: EventKind,
     /// The scope of the last attempt.
     pub(crate) scope: Scope,
-    /// Whether the thread may be another's.
-    pub(crate) other_thread: bool,
+    pub(crate) place: &'a Place,
 }
 
 /// The absence of a counter that could not be opened.
@@ -46,7 +45,10 @@ impl From<Absence> for Outcome {
 }
 
 /// Why `attempt` failed with `errno`.
-pub(crate) fn diagnose(errno: Errno, attempt: Attempt, facts: &Facts) -> Absence {
+pub(crate) fn diagnose(errno: Errno, attempt: Attempt<'_>, facts: &Facts) -> Absence {
+    if let Some(reason) = of_place(errno, attempt.place) {
+        return unsupported(reason);
+    }
     match errno.0 {
         libc::EACCES => forbidden(denied(attempt, facts)),
         libc::EPERM if facts.software == Err(errno) => forbidden(seccomp(errno)),
@@ -94,6 +96,21 @@ pub(crate) fn diagnose(errno: Errno, attempt: Attempt, facts: &Facts) -> Absence
     }
 }
 
+/// Why there is nothing to count at this place, whatever the event.
+fn of_place(errno: Errno, place: &Place) -> Option<String> {
+    match (errno.0, place) {
+        (libc::ENODEV, Place::Cpu(cpu)) => Some(format!(
+            "logical CPU {cpu} is offline or does not exist (ENODEV): name one of /sys/devices/system/cpu/online"
+        )),
+        (libc::EBADF, Place::Cgroup { directory, .. }) => Some(format!(
+            "{} is no control group whose events can be counted (EBADF): name a directory below the mount point \
+             of cgroup v2 or of its perf_event controller",
+            directory.display()
+        )),
+        _ => None,
+    }
+}
+
 fn forbidden(reason: impl Into<String>) -> Absence {
     Absence::Forbidden(reason.into())
 }
@@ -110,7 +127,7 @@ fn seccomp(errno: Errno) -> String {
 }
 
 /// EACCES: the setting, a policy, or somebody else's thread.
-fn denied(attempt: Attempt, facts: &Facts) -> String {
+fn denied(attempt: Attempt<'_>, facts: &Facts) -> String {
     let paranoid = facts.system.paranoid;
     let everything = facts.software == Err(Errno(libc::EACCES));
     match paranoid {
@@ -121,11 +138,17 @@ fn denied(attempt: Attempt, facts: &Facts) -> String {
         _ if everything => "a security policy denies all counters (EACCES): \
              allow perf_event_open in the policy, or run as root"
             .to_owned(),
+        Some(level) if level >= 1 && matches!(attempt.place, Place::Cpu(_) | Place::Cgroup { .. }) => {
+            format!(
+                "perf_event_paranoid is {level}, which forbids counting what others do on a CPU: \
+             run as root, or `sysctl kernel.perf_event_paranoid=0`"
+            )
+        }
         Some(level) if level >= 2 && attempt.scope != Scope::User => format!(
             "perf_event_paranoid is {level}, which forbids counting in kernel mode: \
              run as root, or `sysctl kernel.perf_event_paranoid=1`"
         ),
-        _ if attempt.other_thread => {
+        _ if matches!(attempt.place, Place::Thread(_)) => {
             "the thread belongs to another user or to a protected process (EACCES): \
              run as that user or as root"
                 .to_owned()
@@ -134,7 +157,7 @@ fn denied(attempt: Attempt, facts: &Facts) -> String {
     }
 }
 
-fn no_such_event(attempt: Attempt, facts: &Facts) -> &'static str {
+fn no_such_event(attempt: Attempt<'_>, facts: &Facts) -> &'static str {
     if !attempt.kind.needs_pmu() {
         return "this kernel does not know the event: use a newer kernel";
     }
@@ -148,16 +171,28 @@ fn no_such_event(attempt: Attempt, facts: &Facts) -> &'static str {
     "no PMU driver for this processor: see `dmesg | grep -i pmu`, and use a kernel that has the driver"
 }
 
-fn rejected(attempt: Attempt) -> &'static str {
+fn rejected(attempt: Attempt<'_>) -> &'static str {
     match attempt.kind {
         EventKind::Raw => "the PMU rejects this code (EINVAL): check it against the processor's manual",
         EventKind::Cache => {
             "this processor has no such cache event (EINVAL): count another, or give the code of its manual as rHEX"
         }
-        EventKind::Hardware | EventKind::Software => {
+        EventKind::Pmu | EventKind::Vendor | EventKind::Portable => {
+            "the PMU rejects this event (EINVAL): it does not have it, or not in this mode"
+        }
+        EventKind::Breakpoint => {
+            "the kernel rejects this breakpoint (EINVAL): its address has to be a multiple of its length, \
+             which is 1, 2, 4 or 8"
+        }
+        _ => {
             "the kernel rejects the event in this mode (EINVAL): leave the modifier out, or count another event"
         }
     }
+}
+
+/// Why an event of a mode is refused by a PMU that has none.
+pub(crate) fn no_modes() -> Absence {
+    unsupported("this PMU does not tell user and kernel mode apart: leave the modifier out")
 }
 
 /// Why a counter that was opened does not start.
@@ -169,8 +204,8 @@ pub(crate) fn not_started(errno: Errno) -> Absence {
 mod tests {
     use super::*;
     use libc::{
-        E2BIG, EACCES, EBUSY, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT, ENOSPC, ENOSYS, EOPNOTSUPP, EPERM,
-        ESRCH,
+        E2BIG, EACCES, EBADF, EBUSY, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT, ENOSPC, ENOSYS, EOPNOTSUPP,
+        EPERM, ESRCH,
     };
 
     const ROOT_IN_VM: Facts = Facts {
@@ -193,17 +228,20 @@ mod tests {
         }
     }
 
-    const CYCLES: Attempt =
-        Attempt { kind: EventKind::Hardware, scope: Scope::UserAndKernel, other_thread: false };
-    const USER: Attempt = Attempt { scope: Scope::User, ..CYCLES };
-    const OTHER: Attempt = Attempt { other_thread: true, ..USER };
+    const CYCLES: Attempt<'_> =
+        Attempt { kind: EventKind::Hardware, scope: Scope::UserAndKernel, place: &Place::CurrentThread };
+    const USER: Attempt<'_> = Attempt { scope: Scope::User, ..CYCLES };
+    const OTHER: Attempt<'_> = Attempt { place: &Place::Thread(7), ..USER };
+    const WIDE: Attempt<'_> = Attempt { place: &Place::Cpu(3), ..USER };
 
-    fn of(kind: EventKind) -> Attempt {
+    fn of(kind: EventKind) -> Attempt<'static> {
         Attempt { kind, ..CYCLES }
     }
 
     #[test]
     fn unsupported_by_table() {
+        let cgroup = Place::Cgroup { directory: "/a/b".into(), cpu: 0 };
+        let cgroup = Attempt { place: &cgroup, ..USER };
         let cases = [
             (ENOENT, CYCLES, ROOT_IN_VM, "virtual machine without a virtual PMU; run on bare metal"),
             (ENOENT, of(EventKind::Raw), ROOT_IN_VM, "virtual machine without a virtual PMU"),
@@ -216,6 +254,8 @@ mod tests {
             (EINVAL, of(EventKind::Raw), WITH_PMU, "rejects this code"),
             (EOPNOTSUPP, CYCLES, WITH_PMU, "EOPNOTSUPP"),
             (ENODEV, CYCLES, WITH_PMU, "offline CPU"),
+            (ENODEV, WIDE, WITH_PMU, "logical CPU 3 is offline"),
+            (EBADF, cgroup, WITH_PMU, "/a/b is no control group"),
             (EBUSY, CYCLES, WITH_PMU, "stop other profilers"),
             (ENOSPC, CYCLES, WITH_PMU, "count fewer events"),
             (ESRCH, OTHER, WITH_PMU, "no such thread"),
@@ -253,6 +293,8 @@ mod tests {
             ),
             (EACCES, CYCLES, blocked(EACCES, Some(1)), "security policy denies all counters"),
             (EACCES, CYCLES, blocked(EACCES, None), "security policy denies all counters"),
+            (EACCES, WIDE, metal(Some(2)), "forbids counting what others do on a CPU"),
+            (EACCES, WIDE, metal(Some(0)), "denies this event"),
             (EACCES, OTHER, metal(Some(2)), "belongs to another user"),
             (EACCES, OTHER, metal(Some(0)), "belongs to another user"),
             (EACCES, CYCLES, metal(Some(1)), "denies this event"),

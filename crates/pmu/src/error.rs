@@ -1,5 +1,7 @@
 //! Why a typed event name was refused.
 
+use crate::sysfs::TermsError;
+
 /// The refusal of an event name, with the name, the fault and the way to mend it.
 ///
 /// Names are quoted with escapes, so the message is one line whatever was typed.
@@ -25,6 +27,26 @@ pub enum ParseEventError {
     Raw {
         /// What was typed.
         event: String,
+    },
+    /// What stands between slashes is no list of terms.
+    #[error("{source}")]
+    Terms {
+        /// The fault, with the event.
+        source: TermsError,
+    },
+    /// The name begins like a breakpoint, and is none.
+    #[error(
+        "event {event:?}: a breakpoint is mem:0xADDRESS, then /LENGTH in bytes and :r, :w or :x if you like"
+    )]
+    Breakpoint {
+        /// What was typed.
+        event: String,
+    },
+    /// Braces of a list do not match.
+    #[error("event list {list:?}: its braces do not match; write {{cycles,instructions}},page-faults")]
+    Braces {
+        /// The whole list.
+        list: String,
     },
     /// What follows the colon is not a modifier.
     #[error(

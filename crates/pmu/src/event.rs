@@ -1,25 +1,40 @@
-//! An event: a name as it is typed, and the attributes the kernel is asked for.
+//! An event: a name as it is typed, in one of the spellings that people use.
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::error::ParseEventError;
-use crate::kernel::EventAttr;
-use crate::names::{self, Entry, EventKind, Modes, TYPE_RAW};
+use crate::meaning::Meaning;
+use crate::names::{self, Entry, EventKind, Modes};
 use crate::reading::Scope;
+use crate::sysfs::{Slashed, Tracepoint};
+
+mod list;
+mod parse;
+
+pub use list::{parse_events, parse_units};
 
 /// A thing that can be counted, and the processor modes to count it in.
 ///
-/// It is made by parsing a name as `perf list` knows it: `cycles`, `L1-dcache-load-misses`, `page-faults`, or
-/// a raw code of the processor's manual (`r01c2`); [`crate::catalogue`] lists the names. Letter case and
-/// aliases (`cs`, `faults`) are accepted; [`Display`](fmt::Display) gives the one canonical name, so equal
-/// events print equally.
+/// It is made by parsing a name. What it comes to is decided where it is opened, because the same name is
+/// another code on another processor.
 ///
-/// A modifier restricts the modes: `:u` user, `:k` kernel, `:uk` both. Without one, both modes are counted
-/// where the system allows it and user mode alone where it does not; the [`Reading`](crate::Reading) says
-/// which it was. With one, the event is counted as asked or not at all. A modifier which the kernel would
-/// accept but not honour is refused: `context-switches:u` (would read 0) and `task-clock:u` (would count
-/// both).
+/// | spelling | for example | known by |
+/// | --- | --- | --- |
+/// | a generic name of `perf list` | `cycles`, `L1-dcache-load-misses`, `page-faults`, `cs` | the kernel |
+/// | a portable name | `l2-misses`, `store-buffer-stalls` | [`Meaning`], for each type of core |
+/// | a vendor's name | `resource_stalls.sb` | the vendor's event list |
+/// | a PMU and its terms | `cpu/event=0xa2,umask=0x08/`, `uncore_imc/cas_count_read/` | [`sysfs`](crate::sysfs) |
+/// | a code of the processor's manual | `r08a2` | nobody: it is passed on unchecked |
+/// | a tracepoint | `sched:sched_switch` | tracefs |
+/// | a breakpoint | `mem:0x7f0012345678/8:w` | the processor's debug registers |
+///
+/// Letter case and aliases (`cs`, `faults`) are accepted; [`Display`](fmt::Display) gives the one canonical
+/// name, so equal events print equally.
+///
+/// A modifier restricts the modes: `:u` user, `:k` kernel, `:uk` both; after a PMU's terms without the
+/// colon, `cpu/event=0xa2/u`. Without one, both modes are counted where the system allows it and user mode
+/// alone where it does not; the [`Reading`](crate::Reading) says which it was. With one, the event is counted
+/// as asked or not at all. A modifier which the kernel would accept but not honour is refused:
+/// `context-switches:u` (would read 0) and `task-clock:u` (would count both).
 ///
 /// ```
 /// use tailcore_pmu::Event;
@@ -32,15 +47,33 @@ use crate::reading::Scope;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    what: What,
+    pub(crate) what: What,
     /// The scope that was typed; `None`: as much as the system allows.
     asked: Option<Scope>,
 }
 
+/// The spelling, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+pub(crate) enum What {
     Named(&'static Entry),
+    /// A portable name.
+    Meaning(&'static str),
+    /// A name in some vendor's list, by its canonical spelling.
+    Vendor(&'static str),
     Raw(u64),
+    /// The terms of a PMU; the modifiers are taken out.
+    Pmu(Slashed),
+    Tracepoint(Tracepoint),
+    Breakpoint(Breakpoint),
+}
+
+/// A breakpoint of the processor that counts accesses instead of stopping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Breakpoint {
+    pub(crate) address: u64,
+    pub(crate) length: u64,
+    /// `HW_BREAKPOINT_*`: 1 read, 2 write, 4 execute.
+    pub(crate) access: u32,
 }
 
 impl Event {
@@ -50,24 +83,36 @@ impl Event {
 
     /// The family of the event.
     pub fn kind(&self) -> EventKind {
-        match self.what {
+        match &self.what {
             What::Named(entry) => entry.kind,
+            What::Meaning(_) => EventKind::Portable,
+            What::Vendor(_) => EventKind::Vendor,
             What::Raw(_) => EventKind::Raw,
+            What::Pmu(_) => EventKind::Pmu,
+            What::Tracepoint(_) => EventKind::Tracepoint,
+            What::Breakpoint(_) => EventKind::Breakpoint,
         }
     }
 
     /// What the event counts, in a few words.
     pub fn description(&self) -> &'static str {
-        match self.what {
+        match &self.what {
             What::Named(entry) => entry.description,
+            What::Meaning(name) => Meaning::find(name).map_or("", Meaning::title),
+            What::Vendor(_) => "an event of the vendor's list for the processor",
             What::Raw(_) => "a code of the processor's manual",
+            What::Pmu(_) => "an event of a PMU that the kernel lists in sysfs",
+            What::Tracepoint(_) => "times that the kernel came by this place in its code",
+            What::Breakpoint(_) => "accesses to an address",
         }
     }
 
     pub(crate) fn modes(&self) -> Modes {
-        match self.what {
+        match &self.what {
             What::Named(entry) => entry.modes,
-            What::Raw(_) => Modes::Separable,
+            // The place is in the kernel; counted in user mode alone it would always be 0.
+            What::Tracepoint(_) => Modes::KernelOnly,
+            _ => Modes::Separable,
         }
     }
 
@@ -94,107 +139,38 @@ impl Event {
             Modes::Separable | Modes::KernelOnly => scope,
         }
     }
-
-    /// The attributes for counting this event in `scope`; the group bits are for the caller to set.
-    pub(crate) fn attr(&self, scope: Scope) -> EventAttr {
-        let (type_, config) = match self.what {
-            What::Named(entry) => (entry.type_(), entry.config),
-            What::Raw(code) => (TYPE_RAW, code),
-        };
-        EventAttr {
-            type_,
-            config,
-            exclude_user: scope == Scope::Kernel,
-            exclude_kernel: scope == Scope::User,
-            exclude_hv: scope != Scope::UserAndKernel,
-            ..EventAttr::default()
-        }
-    }
-}
-
-impl FromStr for Event {
-    type Err = ParseEventError;
-
-    fn from_str(typed: &str) -> Result<Event, ParseEventError> {
-        let typed = typed.trim();
-        let (name, modifier) = match typed.split_once(':') {
-            Some((name, modifier)) => (name, Some(modifier)),
-            None => (typed, None),
-        };
-        if name.is_empty() {
-            return Err(ParseEventError::Empty { list: typed.to_owned() });
-        }
-        let what = match names::find(name) {
-            Some(entry) => What::Named(entry),
-            None => What::Raw(raw_code(name, typed)?),
-        };
-        let asked = modifier.map(|m| scope_of(m, typed)).transpose()?;
-        let event = Event { what, asked };
-        match (event.modes(), asked) {
-            (Modes::KernelOnly, Some(Scope::User)) => {
-                Err(ParseEventError::KernelOnly { event: typed.to_owned() })
-            }
-            (Modes::Whole, Some(Scope::User | Scope::Kernel)) => {
-                Err(ParseEventError::NotSeparable { event: typed.to_owned() })
-            }
-            _ => Ok(event),
-        }
-    }
-}
-
-/// The code of `rHEX` (or `r0xHEX`).
-fn raw_code(name: &str, typed: &str) -> Result<u64, ParseEventError> {
-    let unknown = || ParseEventError::Unknown { event: typed.to_owned(), near: names::near(name) };
-    let digits = name.strip_prefix(['r', 'R']).ok_or_else(unknown)?;
-    let digits = digits.strip_prefix("0x").unwrap_or(digits);
-    let all_hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
-    if all_hex && digits.len() <= 16 {
-        return u64::from_str_radix(digits, 16).map_err(|_| unknown());
-    }
-    // "r" and a digit was meant as a code; "retired" was not.
-    if all_hex || digits.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err(ParseEventError::Raw { event: typed.to_owned() });
-    }
-    Err(unknown())
-}
-
-fn scope_of(modifier: &str, typed: &str) -> Result<Scope, ParseEventError> {
-    match modifier {
-        "u" => Ok(Scope::User),
-        "k" => Ok(Scope::Kernel),
-        "uk" | "ku" => Ok(Scope::UserAndKernel),
-        _ => Err(ParseEventError::Modifier { event: typed.to_owned(), modifier: modifier.to_owned() }),
-    }
 }
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.what {
+        match &self.what {
             What::Named(entry) => f.write_str(entry.name)?,
+            What::Meaning(name) | What::Vendor(name) => f.write_str(name)?,
             What::Raw(code) => write!(f, "r{code:x}")?,
+            What::Pmu(slashed) => slashed.fmt(f)?,
+            What::Tracepoint(tracepoint) => tracepoint.fmt(f)?,
+            What::Breakpoint(point) => point.fmt(f)?,
         }
-        f.write_str(match self.asked {
-            None => "",
-            Some(Scope::User) => ":u",
-            Some(Scope::Kernel) => ":k",
-            Some(Scope::UserAndKernel) => ":uk",
-        })
+        let modifier = match self.asked {
+            None => return Ok(()),
+            Some(Scope::User) => "u",
+            Some(Scope::Kernel) => "k",
+            Some(Scope::UserAndKernel) => "uk",
+        };
+        let colon = if matches!(self.what, What::Pmu(_)) { "" } else { ":" };
+        write!(f, "{colon}{modifier}")
     }
 }
 
-/// Parses a comma-separated list of events, in order.
-///
-/// Space around a name is ignored. The list must name at least one event: counting nothing is the caller's to
-/// ask for by not calling. The first fault found is the error.
-pub fn parse_events(list: &str) -> Result<Vec<Event>, ParseEventError> {
-    list.split(',')
-        .map(|name| {
-            if name.trim().is_empty() {
-                return Err(ParseEventError::Empty { list: list.to_owned() });
-            }
-            name.parse()
-        })
-        .collect()
+impl fmt::Display for Breakpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mem:{:#x}/{}:", self.address, self.length)?;
+        let letters = [(1, "r"), (2, "w"), (4, "x")];
+        letters
+            .iter()
+            .filter(|(bit, _)| self.access & bit != 0)
+            .try_for_each(|(_, letter)| f.write_str(letter))
+    }
 }
 
 /// The events to count when nothing else is asked for.
@@ -221,55 +197,7 @@ pub fn default_events() -> Vec<Event> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn attr_of(name: &str) -> EventAttr {
-        let event: Event = name.parse().unwrap();
-        event.attr(event.wanted_scope())
-    }
-
-    #[test]
-    fn encodings_by_table() {
-        let cases = [
-            ("cycles", 0, 0),
-            ("cpu-cycles", 0, 0),
-            ("instructions", 0, 1),
-            ("branch-instructions", 0, 4),
-            ("ref-cycles", 0, 9),
-            ("task-clock", 1, 1),
-            ("cs", 1, 3),
-            ("migrations", 1, 4),
-            ("faults", 1, 2),
-            ("major-faults", 1, 6),
-            ("L1-dcache-loads", 3, 0x0_0000),
-            ("L1-dcache-load-misses", 3, 0x1_0000),
-            ("L1-icache-load-misses", 3, 0x1_0001),
-            ("LLC-load-misses", 3, 0x1_0002),
-            ("LLC-stores", 3, 0x0_0102),
-            ("dTLB-load-misses", 3, 0x1_0003),
-            ("iTLB-load-misses", 3, 0x1_0004),
-            ("node-prefetch-misses", 3, 0x1_0206),
-            ("r01c2", 4, 0x1c2),
-            ("R0xFFFFFFFFFFFFFFFF", 4, u64::MAX),
-        ];
-        for (name, type_, config) in cases {
-            let attr = attr_of(name);
-            assert_eq!((attr.type_, attr.config), (type_, config), "{name}");
-        }
-    }
-
-    #[test]
-    fn modifiers_set_the_exclude_bits() {
-        let cases = [
-            ("cycles", (false, false, false)),
-            ("cycles:u", (false, true, true)),
-            ("cycles:k", (true, false, true)),
-            ("cycles:uk", (false, false, false)),
-        ];
-        for (name, bits) in cases {
-            let attr = attr_of(name);
-            assert_eq!((attr.exclude_user, attr.exclude_kernel, attr.exclude_hv), bits, "{name}");
-        }
-    }
+    use crate::error::ParseEventError;
 
     #[test]
     fn canonical_names() {
@@ -281,6 +209,12 @@ mod tests {
             ("r00C2:k", "rc2:k"),
             ("context-switches:k", "context-switches:k"),
             ("task-clock:uk", "task-clock:uk"),
+            ("L2-MISSES:u", "l2-misses:u"),
+            ("Resource_Stalls.SB", "resource_stalls.sb"),
+            ("cpu/event=162,umask=0x08/u", "cpu/event=0xa2,umask=0x8/u"),
+            ("sched:sched_switch", "sched:sched_switch"),
+            ("mem:0x1000", "mem:0x1000/4:rw"),
+            ("mem:0x1000/8:w:u", "mem:0x1000/8:w:u"),
         ];
         for (typed, canonical) in cases {
             assert_eq!(typed.parse::<Event>().unwrap().to_string(), canonical);
@@ -306,6 +240,13 @@ mod tests {
         for modified in ["cycles:", "cycles:up", "cycles:u:k", "cycles:U"] {
             assert!(matches!(modified.parse::<Event>(), Err(ParseEventError::Modifier { .. })), "{modified}");
         }
+        for wrong in ["mem:", "mem:1000", "mem:0x10/x", "mem:0x10:q", "mem:0x10:w:u:u"] {
+            assert!(matches!(wrong.parse::<Event>(), Err(ParseEventError::Breakpoint { .. })), "{wrong}");
+        }
+        for wrong in ["cpu/event=1", "/event=1/", "cpu/event=1/u/x"] {
+            assert!(matches!(wrong.parse::<Event>(), Err(ParseEventError::Terms { .. })), "{wrong}");
+        }
+        assert!(matches!("sched:sched_switch:u".parse::<Event>(), Err(ParseEventError::KernelOnly { .. })));
         assert!(matches!("cs:u".parse::<Event>(), Err(ParseEventError::KernelOnly { .. })));
         assert!(matches!("cpu-clock:k".parse::<Event>(), Err(ParseEventError::NotSeparable { .. })));
     }

@@ -4,55 +4,97 @@
 //! which the counter runs changes, and the difference of two estimates can even be negative.
 
 use crate::layout::Fault;
-use crate::names::EventKind;
 use crate::reading::Outcome;
 use crate::snapshot::{Sample, Totals};
 
 /// What decides the wording of a reason beside the numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context {
-    pub(crate) kind: EventKind,
+    /// Whether the event takes one of a few counters of the processor.
+    pub(crate) scarce: bool,
     /// Whether counting was ever started.
     pub(crate) enabled: bool,
 }
 
-/// The outcome of the interval from `start` to `end`.
-pub(crate) fn outcome(start: Sample, end: Sample, context: Context) -> Outcome {
-    match (start, end) {
-        (Sample::Taken(start), Sample::Taken(end)) => between(start, end, context),
-        (Sample::Fault(fault), _) | (_, Sample::Fault(fault)) => read_fault(fault),
-        (Sample::Unread, _) | (_, Sample::Unread) => {
-            not_scheduled("a snapshot of this interval was not read: read both of them")
-        }
-    }
+/// What several places counted together.
+#[derive(Debug, Default)]
+struct Sum {
+    count: u64,
+    enabled: u64,
+    running: u64,
 }
 
-fn between(start: Totals, end: Totals, context: Context) -> Outcome {
+/// The outcome of the interval from the first to the second of each pair, one pair per place.
+///
+/// Each place is scaled by its own share before it is added. A place where nothing ran adds nothing, if its
+/// thread did not run either; else the total is not known.
+pub(crate) fn outcome(places: impl Iterator<Item = (Sample, Sample)>, context: Context) -> Outcome {
+    let mut sum = None;
+    for place in places {
+        match place {
+            (Sample::Absent, _) | (_, Sample::Absent) => {}
+            (Sample::Fault(fault), _) | (_, Sample::Fault(fault)) => return read_fault(fault),
+            (Sample::Unread, _) | (_, Sample::Unread) => return not_read(),
+            (Sample::Taken(start), Sample::Taken(end)) => {
+                if let Err(reason) = add(sum.get_or_insert_default(), start, end) {
+                    return not_scheduled(reason(context));
+                }
+            }
+        }
+    }
+    sum.map_or_else(not_read, |sum| total(&sum, context))
+}
+
+/// The wording of an absence.
+type Reason = fn(Context) -> &'static str;
+
+/// Adds what one place counted.
+fn add(sum: &mut Sum, start: Totals, end: Totals) -> Result<(), Reason> {
     let times = (end.enabled_ns.checked_sub(start.enabled_ns), end.running_ns.checked_sub(start.running_ns));
     let (Some(enabled), Some(running)) = times else {
-        return not_scheduled("the interval ends before it starts: give the earlier snapshot first");
+        return Err(|_| "the interval ends before it starts: give the earlier snapshot first");
     };
     if enabled == 0 {
+        return Ok(());
+    }
+    if running == 0 {
+        return Err(starved);
+    }
+    // The kernel's value is modulo 2^64.
+    let count = end.count.wrapping_sub(start.count);
+    let count = if running >= enabled { count } else { scale(count, enabled, running) };
+    sum.count = sum.count.saturating_add(count);
+    sum.enabled = sum.enabled.saturating_add(enabled);
+    sum.running = sum.running.saturating_add(running.min(enabled));
+    Ok(())
+}
+
+fn total(sum: &Sum, context: Context) -> Outcome {
+    let &Sum { count, enabled, running } = sum;
+    if enabled == 0 {
         return not_scheduled(if context.enabled {
-            "the thread did not run in the interval: choose a longer one"
+            "nothing of what is counted ran in the interval: choose a longer one"
         } else {
             "the counters are not enabled: enable them before the interval"
         });
     }
-    if running == 0 {
-        return not_scheduled(if context.kind.needs_pmu() {
-            "the PMU had no free counter in the interval: count fewer events, stop other profilers, \
-             or `sysctl kernel.nmi_watchdog=0`"
-        } else {
-            "the kernel did not schedule the counter in the interval: choose a longer one"
-        });
-    }
-    // The kernel's value is modulo 2^64.
-    let count = end.count.wrapping_sub(start.count);
     if running >= enabled {
         return Outcome::Counted { count };
     }
-    Outcome::Scaled { count: scale(count, enabled, running), running: running as f64 / enabled as f64 }
+    Outcome::Scaled { count, running: running as f64 / enabled as f64 }
+}
+
+fn starved(context: Context) -> &'static str {
+    if context.scarce {
+        "the PMU had no free counter in the interval: count fewer events, stop other profilers, \
+         or `sysctl kernel.nmi_watchdog=0`"
+    } else {
+        "the kernel did not schedule the counter in the interval: choose a longer one"
+    }
+}
+
+fn not_read() -> Outcome {
+    not_scheduled("a snapshot of this interval was not read: read both of them")
 }
 
 /// `count` × `enabled` ÷ `running`, rounded down, at most `u64::MAX`; a product of two `u64` always fits
@@ -67,9 +109,11 @@ fn scale(count: u64, enabled: u64, running: u64) -> u64 {
 fn read_fault(fault: Fault) -> Outcome {
     let reason = match fault {
         Fault::Dead => {
-            return not_scheduled(
-                "the kernel stopped the group for want of counters (it read 0 bytes): count fewer events",
-            );
+            return Outcome::Dead {
+                reason: "the kernel gave the group up for want of counters (it read 0 bytes): \
+                         count fewer events, or do not pin them"
+                    .to_owned(),
+            };
         }
         Fault::Length { got, want } => {
             format!("the kernel gave {got} bytes for a group of {want}: not the documented layout; report it")
@@ -94,7 +138,12 @@ mod tests {
     use crate::kernel::Errno;
     use proptest::prelude::*;
 
-    const PMU: Context = Context { kind: EventKind::Hardware, enabled: true };
+    const PMU: Context = Context { scarce: true, enabled: true };
+
+    /// The outcome of one place.
+    fn outcome(start: Sample, end: Sample, context: Context) -> Outcome {
+        super::outcome([(start, end)].into_iter(), context)
+    }
 
     fn totals(count: u64, enabled_ns: u64, running_ns: u64) -> Sample {
         Sample::Taken(Totals { count, enabled_ns, running_ns })
@@ -126,9 +175,9 @@ mod tests {
     fn absences_by_table() {
         let fault = |fault| Sample::Fault(fault);
         let off = Context { enabled: false, ..PMU };
-        let software = Context { kind: EventKind::Software, ..PMU };
+        let software = Context { scarce: false, ..PMU };
         let cases = [
-            (totals(1, 5, 5), totals(1, 5, 5), PMU, "did not run"),
+            (totals(1, 5, 5), totals(1, 5, 5), PMU, "ran in the interval"),
             (totals(0, 0, 0), totals(0, 0, 0), off, "not enabled"),
             (totals(1, 5, 5), totals(1, 9, 5), PMU, "no free counter"),
             (totals(1, 5, 5), totals(1, 9, 5), software, "did not schedule"),
@@ -142,13 +191,45 @@ mod tests {
         ];
         for (start, end, context, words) in cases {
             match outcome(start, end, context) {
-                Outcome::NotScheduled { reason } | Outcome::Unsupported { reason } => {
+                Outcome::NotScheduled { reason }
+                | Outcome::Dead { reason }
+                | Outcome::Unsupported { reason } => {
                     assert!(reason.contains(words) && reason.contains(':'), "{reason}");
                     assert!(!reason.contains('\n'), "{reason}");
                 }
                 other => panic!("{words}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn places_are_scaled_before_they_are_added() {
+        let zero = totals(0, 0, 0);
+        let of = |ends: &[Sample]| super::outcome(ends.iter().map(|&end| (zero, end)), PMU);
+        let cases = [
+            (vec![totals(3, 5, 5), totals(4, 9, 9)], Outcome::Counted { count: 7 }),
+            // A thread that did not run has done nothing; one that is gone is not waited for.
+            (vec![totals(3, 5, 5), zero, Sample::Absent], Outcome::Counted { count: 3 }),
+            (vec![totals(30, 10, 5), totals(4, 10, 10)], Outcome::Scaled { count: 64, running: 0.75 }),
+            (
+                vec![totals(u64::MAX, 2, 2), totals(1, 2, 1)],
+                Outcome::Scaled { count: u64::MAX, running: 0.75 },
+            ),
+        ];
+        for (ends, expected) in cases {
+            assert_eq!(of(&ends), expected, "{ends:?}");
+        }
+        // One place that ran unseen hides the total.
+        let absent = [
+            vec![totals(3, 5, 5), totals(0, 5, 0)],
+            vec![totals(3, 5, 5), Sample::Unread],
+            vec![Sample::Absent],
+            vec![],
+        ];
+        for ends in absent {
+            assert!(matches!(of(&ends), Outcome::NotScheduled { .. }), "{ends:?}");
+        }
+        assert!(matches!(of(&[zero, Sample::Fault(Fault::Dead)]), Outcome::Dead { .. }));
     }
 
     proptest! {

@@ -60,6 +60,15 @@ impl<'a> GroupRead<'a> {
     }
 }
 
+/// Writes the bytes of a group as read(2) gives them; `bytes` has room for exactly that.
+pub(crate) fn write_group(bytes: &mut [u8], times_ns: (u64, u64), counts: &[u64]) {
+    let header = [counts.len() as u64, times_ns.0, times_ns.1];
+    let (words, _) = bytes.as_chunks_mut::<WORD>();
+    for (word, value) in words.iter_mut().zip(header.iter().chain(counts)) {
+        *word = value.to_ne_bytes();
+    }
+}
+
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + use<'_> {
     bytes.chunks_exact(WORD).filter_map(|chunk| chunk.try_into().ok()).map(u64::from_ne_bytes)
 }
@@ -79,6 +88,13 @@ mod tests {
         let group = GroupRead::parse(&bytes, 2).unwrap();
         assert_eq!((group.enabled_ns, group.running_ns), (100, 50));
         assert_eq!(group.values().collect::<Vec<_>>(), [7, 8]);
+    }
+
+    #[test]
+    fn what_is_written_is_what_the_kernel_would_give() {
+        let mut written = [0xff; 40];
+        write_group(&mut written, (100, 50), &[7, 8]);
+        assert_eq!(written[..], bytes(&[2, 100, 50, 7, 8]));
     }
 
     #[test]

@@ -25,8 +25,18 @@
 //! # Ok::<(), tailcore_pmu::ParseEventError>(())
 //! ```
 //!
-//! [`Event`] is what can be typed; [`Counters`] opens events on a thread; a [`Snapshot`] holds their state at
-//! one moment; two of them make an interval of [`Reading`]s; [`catalogue`] tells what this machine can count.
+//! | you want to | take |
+//! | --- | --- |
+//! | name an event: perf's names, a vendor's, a portable meaning, a PMU's terms, a code, a tracepoint | [`Event`], [`parse_events`], [`parse_units`] |
+//! | count a thread, a process, a CPU, a control group | [`Counters`] with a [`Target`] and [`Options`] |
+//! | count yourself, without a system call where the processor lets you | [`OwnCounters`] |
+//! | count more events than there are counters, without tearing ratios apart | [`Plan`] |
+//! | count what a published study counted, with its formulas | [`EventSet`], [`Metric`] |
+//! | know what this machine counts, and what a portable name is here | [`catalogue`], [`Meaning`], [`vendor`], [`sysfs`] |
+//! | know whether to believe the PMU of a virtual machine | [`calibrate`] |
+//! | know what a name comes to on another machine | [`Machine::read_from`] |
+//!
+//! A [`Snapshot`] holds the state of all counters at one moment; two of them make an interval of [`Reading`]s.
 //!
 //! # What a reading means
 //!
@@ -41,11 +51,13 @@
 //!
 //! # What it does not do
 //!
-//! * It does not sample, follow child threads, or count whole CPUs.
-//! * It does not translate a name into a processor's best event: `cache-misses` means what the kernel makes
-//!   of it on that processor (see [`Event::description`]).
-//! * It does not read counters from user space: a read is one system call per group.
+//! * It does not sample, and writes no profile.
+//! * It never puts one event in another's place. `cache-misses` means what the kernel makes of it on that
+//!   processor (see [`Event::description`]); a portable name that a processor cannot count is unsupported, and
+//!   the reason names what is nearest.
 //! * It does not retry an event which was refused when opened, nor notice a PMU that appears later.
+//! * It does not count on anything but Linux, nor have tables for processors other than Intel's cores since
+//!   Nehalem, AMD's since Zen, and Arm's Neoverse; codes and sysfs names work on all.
 //!
 //! # Panics
 //!
@@ -63,27 +75,66 @@
 //! on the next read after a member failed to open, gives zeros for a group that never ran, and allocates on
 //! each read; its `Builder` knows no raw events.
 
+mod calibrate;
 mod catalogue;
 mod counters;
+#[cfg(feature = "criterion")]
+pub mod criterion;
 mod diagnose;
 mod error;
 mod event;
 mod facts;
+mod formula;
 mod interval;
 mod kernel;
 mod layout;
+mod machine;
+mod meaning;
+mod metric;
+mod model;
 mod names;
 mod open;
+mod opened;
+mod options;
+mod own;
+mod places;
+mod plan;
+mod probe;
 mod reading;
+mod resolve;
+mod sets;
 mod snapshot;
 mod sys;
+pub mod sysfs;
+mod user;
+pub mod vendor;
 
-pub use catalogue::{Availability, Probe, catalogue, catalogue_with};
+pub use calibrate::{Calibration, SOUND, calibrate, calibrate_with};
+pub use catalogue::{Availability, Means, Probe, catalogue, catalogue_with};
 pub use counters::Counters;
 pub use error::ParseEventError;
-pub use event::{Event, default_events, parse_events};
-pub use kernel::{Errno, EventAttr, Kernel, SystemFacts, Target};
+pub use event::{Event, default_events, parse_events, parse_units};
+pub use formula::FormulaFault;
+pub use kernel::{Errno, EventAttr, Kernel, Place, SystemFacts, Target};
+pub use machine::Machine;
+pub use meaning::{Meaning, MeaningOn, NoMeaning, Unit};
+pub use metric::{Bounds, Flag, Metric, MetricReading, MetricValue, Symbol, Value};
+pub use model::{CoreModel, Microarchitecture, Model, UnknownModel};
 pub use names::EventKind;
+pub use options::Options;
+pub use own::{OwnCounters, ReadCost, ReadCosts, ReadPath};
+pub use plan::{Plan, PlanNote};
 pub use reading::{Outcome, Reading, Scope};
+pub use resolve::Code;
+pub use sets::{EventSet, ParseSetError, SetEvent, SetFault};
 pub use snapshot::{Snapshot, Totals};
 pub use sys::Linux;
+pub use user::{NoUserRead, PageClock, PageState, SimulatedPage, UserAccess, UserPage};
+
+// The simulated kernel of the integration tests, for tests of what they cannot reach.
+#[cfg(test)]
+extern crate self as tailcore_pmu;
+#[cfg(test)]
+#[path = "../tests/it/fake.rs"]
+#[allow(dead_code)]
+mod fake;

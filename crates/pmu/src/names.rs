@@ -5,10 +5,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::meaning::Meaning;
+
 /// `perf_event_attr.type` of generic hardware events.
 pub(crate) const TYPE_HARDWARE: u32 = 0;
 /// `perf_event_attr.type` of events that the kernel counts itself.
 pub(crate) const TYPE_SOFTWARE: u32 = 1;
+/// `perf_event_attr.type` of tracepoints.
+pub(crate) const TYPE_TRACEPOINT: u32 = 2;
+/// `perf_event_attr.type` of breakpoints.
+pub(crate) const TYPE_BREAKPOINT: u32 = 5;
 /// `perf_event_attr.type` of generic cache events.
 pub(crate) const TYPE_HW_CACHE: u32 = 3;
 /// `perf_event_attr.type` of event codes passed to the processor's PMU unchanged.
@@ -30,12 +36,22 @@ pub enum EventKind {
     Software,
     /// A code of the processor's manual, given as `rHEX`.
     Raw,
+    /// A portable name, counted by another event on each type of core.
+    Portable,
+    /// An event by its vendor's name.
+    Vendor,
+    /// An event of a PMU that the kernel lists in sysfs.
+    Pmu,
+    /// A place in the kernel; needs no PMU.
+    Tracepoint,
+    /// Accesses to an address, counted by the debug registers; needs no PMU.
+    Breakpoint,
 }
 
 impl EventKind {
     /// Whether the event occupies a counter of the processor.
     pub fn needs_pmu(self) -> bool {
-        self != EventKind::Software
+        !matches!(self, EventKind::Software | EventKind::Tracepoint | EventKind::Breakpoint)
     }
 }
 
@@ -79,7 +95,7 @@ impl Entry {
             EventKind::Hardware => TYPE_HARDWARE,
             EventKind::Software => TYPE_SOFTWARE,
             EventKind::Cache => TYPE_HW_CACHE,
-            EventKind::Raw => TYPE_RAW,
+            _ => TYPE_RAW,
         }
     }
 
@@ -186,9 +202,11 @@ pub(crate) fn near(name: &str) -> Vec<&'static str> {
     let name = name.to_ascii_lowercase();
     // A third of the letters wrong is still a slip; more is another word.
     let limit = (name.chars().count() / 3).clamp(1, 4);
+    let portable = Meaning::all().iter().map(Meaning::name);
     let mut found: Vec<(usize, &'static str)> = TABLE
         .iter()
         .flat_map(Entry::spellings)
+        .chain(portable)
         // Far shorter or longer names cannot be near: this also bounds the work on absurd input.
         .filter(|known| known.len().abs_diff(name.len()) <= limit)
         .map(|known| (edit_distance(&name, &known.to_ascii_lowercase()), known))

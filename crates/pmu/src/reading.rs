@@ -16,7 +16,7 @@ pub enum Scope {
     UserAndKernel,
 }
 
-/// One event over one interval of one thread.
+/// One event over one interval of what is counted: a thread, a process, a CPU, a control group.
 ///
 /// As JSON: `{"event":"cycles","scope":"user+kernel","outcome":"counted","count":123}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,8 +50,26 @@ pub enum Outcome {
         /// The share of the interval in which the counter ran, above 0 and below 1.
         running: f64,
     },
-    /// The counter is open, and did not run in the interval at all.
+    /// The counter is open, and did not run in the interval at all, or not on all threads or CPUs that are
+    /// counted.
     NotScheduled {
+        /// Cause and remedy.
+        reason: String,
+    },
+    /// The counter was pinned to the PMU and lost its place: the kernel has given it up until it is opened
+    /// anew.
+    Dead {
+        /// Cause and remedy.
+        reason: String,
+    },
+    /// The PMU gave a number, and miscounts a loop of known length: the number is not to be relied on.
+    ///
+    /// A virtual PMU does this when its host takes the counters away: the guest sees them run all the time.
+    Suspect {
+        /// What the PMU gave, scaled where it ran a part of the interval.
+        count: u64,
+        /// The share of the interval in which the counter ran by its own account, above 0, at most 1.
+        running: f64,
         /// Cause and remedy.
         reason: String,
     },
@@ -89,6 +107,16 @@ mod tests {
                 Scope::Kernel,
                 Outcome::NotScheduled { reason: reason() },
                 r#"{"event":"cycles","scope":"kernel","outcome":"not_scheduled","reason":"why"}"#,
+            ),
+            (
+                Scope::User,
+                Outcome::Dead { reason: reason() },
+                r#"{"event":"cycles","scope":"user","outcome":"dead","reason":"why"}"#,
+            ),
+            (
+                Scope::User,
+                Outcome::Suspect { count: 7, running: 1.0, reason: reason() },
+                r#"{"event":"cycles","scope":"user","outcome":"suspect","count":7,"running":1.0,"reason":"why"}"#,
             ),
             (
                 Scope::User,

@@ -156,7 +156,7 @@ fn check_outcome(counter: &Value) {
     match counter["outcome"].as_str() {
         Some("counted") => assert!(counter["count"].is_u64(), "{counter:#}"),
         Some("scaled") => assert!(counter["count"].is_u64() && counter["running"].is_f64(), "{counter:#}"),
-        Some("not_scheduled" | "unsupported" | "forbidden") => {
+        Some("not_scheduled" | "dead" | "unsupported" | "forbidden") => {
             assert!(counter["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{counter:#}");
             assert!(counter.get("count").is_none(), "absence is no count: {counter:#}");
         }

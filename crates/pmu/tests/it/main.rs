@@ -3,14 +3,27 @@
 //! * `fake`: a kernel that misbehaves on request.
 //! * `refused`: opening against systems that refuse, and what the readings say.
 //! * `scheduled`: enabling and reading against PMUs that are too small, busy or broken.
+//! * `targets`: processes, CPUs, control groups; pinned, inherited, suspect.
+//! * `planned`: more events than counters, and that no number is a lie whatever the kernel.
 //! * `typed`: properties of event names.
+//! * `model`, `vendor`: which processor a machine has, and the codes of its events.
+//! * `paged`: a kernel whose counters can be read from user space.
+//! * `own`: counters that a thread reads itself.
+//! * `wide`: processes, CPUs and control groups of this machine.
 //! * `real`: the kernel of the machine the tests run on, whatever it offers.
 
 mod fake;
+mod model;
+mod own;
+mod paged;
+mod planned;
 mod real;
 mod refused;
 mod scheduled;
+mod targets;
 mod typed;
+mod vendor;
+mod wide;
 
 use tailcore_pmu::{Counters, Event, Reading, Target, parse_events};
 
@@ -32,3 +45,7 @@ fn measure(counters: &mut Counters, work: impl FnOnce()) -> Vec<Reading> {
     counters.read(&mut end);
     counters.interval(&start, &end)
 }
+/// PMUs as sysfs describes them.
+mod pmus;
+/// What names come to on machines that are not at hand.
+mod resolved;

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use tailcore_pmu::{
-    Counters, EventAttr, EventKind, Kernel, Linux, Outcome, Probe, Reading, Scope, Target, catalogue,
-    default_events,
+    Calibration, Counters, EventAttr, EventKind, Kernel, Linux, Options, Outcome, Place, Plan, Probe,
+    Reading, SOUND, Scope, Target, calibrate, catalogue, default_events,
 };
 
 use crate::{events, measure};
@@ -142,11 +142,46 @@ fn the_events_of_the_pmu_count_or_say_why_not() {
 }
 
 #[test]
+fn a_plan_for_this_machine_loses_no_event_and_its_groups_run() {
+    let units: Vec<Vec<_>> = default_events().chunks(2).map(<[_]>::to_vec).collect();
+    let plan = Plan::new(&units);
+    let mut planned: Vec<String> = plan.multiplexed().concat().iter().map(ToString::to_string).collect();
+    let mut asked: Vec<String> = default_events().iter().map(ToString::to_string).collect();
+    planned.sort();
+    asked.sort();
+    assert_eq!(planned, asked);
+    for pass in plan.passes() {
+        let mut counters = Counters::open_groups(Target::CurrentThread, &pass, &Options::default());
+        counters.enable();
+        for reading in measure(&mut counters, spin) {
+            let runs = available(&reading.event) && plan.notes().is_empty();
+            assert_eq!(count(&reading).is_some(), runs, "{reading:?} of {plan:?}");
+        }
+    }
+}
+
+#[test]
+fn the_pmu_of_this_machine_is_sound_or_says_what_is_wrong() {
+    match calibrate() {
+        Calibration::Sound { ratio } => assert!(SOUND.contains(&ratio), "{ratio}"),
+        Calibration::Suspect { counted, run } => {
+            assert!(!SOUND.contains(&(counted as f64 / run as f64)), "{counted} of {run}");
+        }
+        Calibration::Unknown { reason } => {
+            let known = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+            assert!(!known || !available("instructions"), "{reason}");
+            assert!(reason.contains(':') && !reason.contains('\n'), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_clock_counts_both_modes_even_where_user_mode_was_asked_for() {
     // Why `task-clock:u` is refused and the scope is always both: if a kernel began to split clocks, this
     // would fail.
     let attr = EventAttr { type_: 1, config: 1, exclude_kernel: true, ..EventAttr::default() };
-    let Ok(clock) = Linux.open(&attr, Target::CurrentThread, None) else {
+    let Ok(clock) = Linux.open(&attr, &Place::CurrentThread, None) else {
         assert!(!available("task-clock"));
         return;
     };

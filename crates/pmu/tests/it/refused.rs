@@ -2,7 +2,7 @@
 
 use tailcore_pmu::{Counters, Outcome, Probe, Reading, Scope, Target, catalogue_with, default_events};
 
-use crate::fake::{Fake, RATE, Rule};
+use crate::fake::{Fake, GONE, RATE, Rule};
 use crate::{events, measure, open};
 
 /// The readings of a run of 1000 ns.
@@ -29,8 +29,8 @@ fn without_a_pmu_the_kernel_still_counts_its_own_events() {
         assert!(matches!(readings[at].outcome, Outcome::Unsupported { .. }));
         assert!(reason(&readings[at]).contains("virtual PMU"));
     }
-    assert_eq!(readings[1].outcome, Outcome::Counted { count: 1000 * RATE });
-    assert_eq!(readings[4].outcome, Outcome::Counted { count: 2000 * RATE });
+    assert_eq!(readings[1].outcome, Outcome::Counted { count: 3000 * RATE });
+    assert_eq!(readings[4].outcome, Outcome::Counted { count: 4000 * RATE });
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn paranoid_3_and_a_filter_are_told_apart() {
 #[test]
 fn a_thread_that_is_gone() {
     let mut counters =
-        Counters::open_with(Fake::new(Rule::Counters(4)), Target::Thread(404), &events("cycles,cs"));
+        Counters::open_with(Fake::new(Rule::Counters(4)), Target::Thread(GONE), &events("cycles,cs"));
     for reading in measure(&mut counters, || {}) {
         assert!(reason(&reading).contains("no such thread"), "{reading:?}");
     }

@@ -1,0 +1,198 @@
+//! What names come to on machines that are not at hand, seen by a kernel that notes what it is asked.
+
+use std::fs::{self, File};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use tailcore_pmu::{Counters, Errno, Event, EventAttr, Kernel, Machine, Outcome, Place, SystemFacts, Target};
+
+/// Opens everything, and notes it.
+#[derive(Debug, Clone)]
+struct Noting {
+    machine: Arc<Machine>,
+    opened: Arc<Mutex<Vec<(EventAttr, Place)>>>,
+}
+
+impl Kernel for Noting {
+    fn open(&self, attr: &EventAttr, place: &Place, _: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
+        self.opened.lock().unwrap().push((*attr, place.clone()));
+        Ok(File::open("/dev/null").unwrap().into())
+    }
+
+    fn enable(&self, _: BorrowedFd<'_>) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    fn read(&self, _: BorrowedFd<'_>, _: &mut [u8]) -> Result<usize, Errno> {
+        Ok(0)
+    }
+
+    fn facts(&self) -> SystemFacts {
+        SystemFacts::default()
+    }
+
+    fn threads(&self, pid: u32) -> Result<Vec<u32>, Errno> {
+        Ok(vec![pid])
+    }
+
+    fn cpus(&self) -> Result<Vec<u32>, Errno> {
+        Ok(vec![0])
+    }
+
+    fn work(&self) -> Option<u64> {
+        None
+    }
+
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+}
+
+fn write(root: &Path, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+const PMUS: &str = "sys/bus/event_source/devices";
+
+/// A machine with this processor and these PMUs, each with the fields of an Intel core and a `cpumask`, or none.
+fn machine(cpu: (&str, u32, u32), pmus: &[(&str, u32, Option<&str>)]) -> (tempfile::TempDir, Noting) {
+    let dir = tempfile::tempdir().unwrap();
+    let (vendor, family, model) = cpu;
+    let cpuinfo = format!(
+        "processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nstepping\t: 2\n"
+    );
+    write(dir.path(), &[("proc/cpuinfo", &cpuinfo)]);
+    for (name, type_, cpumask) in pmus {
+        let file = |file: &str| format!("{PMUS}/{name}/{file}");
+        write(
+            dir.path(),
+            &[
+                (&file("type"), &type_.to_string()),
+                (&file("format/event"), "config:0-7\n"),
+                (&file("format/umask"), "config:8-15\n"),
+                (&file("format/cmask"), "config:24-31\n"),
+                (&file("format/inv"), "config:23\n"),
+            ],
+        );
+        match cpumask {
+            Some(mask) => write(
+                dir.path(),
+                &[(&file("cpumask"), mask), (&file("events/cas_count_read"), "event=0x04,umask=0x03")],
+            ),
+            None if *name != "cpu" => write(dir.path(), &[(&file("cpus"), "0-3")]),
+            None => {}
+        }
+    }
+    let machine = Arc::new(Machine::read_from(dir.path()));
+    (dir, Noting { machine, opened: Arc::default() })
+}
+
+/// What the kernel is asked for when `name` is opened on the current thread, or the reason why it is not.
+fn asked(kernel: &Noting, name: &str) -> Result<Vec<(u32, u64, Place)>, String> {
+    kernel.opened.lock().unwrap().clear();
+    let event: Event = name.parse().unwrap();
+    let counters = Counters::open_with(kernel.clone(), Target::CurrentThread, &[event]);
+    let (start, end) = (counters.snapshot(), counters.snapshot());
+    let reading = counters.interval(&start, &end).remove(0);
+    if let Outcome::Unsupported { reason } | Outcome::Forbidden { reason } = reading.outcome {
+        return Err(reason);
+    }
+    let opened = kernel.opened.lock().unwrap();
+    Ok(opened.iter().map(|(attr, place)| (attr.type_, attr.config, place.clone())).collect())
+}
+
+fn here(type_: u32, config: u64) -> (u32, u64, Place) {
+    (type_, config, Place::CurrentThread)
+}
+
+const HASWELL: (&str, u32, u32) = ("GenuineIntel", 6, 0x3f);
+const ALDER_LAKE: (&str, u32, u32) = ("GenuineIntel", 6, 0x97);
+
+#[test]
+fn vendor_and_portable_names_come_to_the_codes_of_the_model() {
+    let (_dir, kernel) = machine(HASWELL, &[("cpu", 4, None)]);
+    assert_eq!(asked(&kernel, "resource_stalls.sb"), Ok(vec![here(4, 0x8a2)]));
+    assert_eq!(asked(&kernel, "store-buffer-stalls"), Ok(vec![here(4, 0x8a2)]));
+    assert_eq!(asked(&kernel, "cpu/event=0xa2,umask=0x01,cmask=1,inv/"), Ok(vec![here(4, 0x180_01a2)]));
+    assert_eq!(asked(&kernel, "cycles"), Ok(vec![here(0, 0)]));
+}
+
+#[test]
+fn a_name_of_another_processor_says_whose_it_is() {
+    let (_dir, kernel) = machine(HASWELL, &[("cpu", 4, None)]);
+    let reason = asked(&kernel, "de_dis_dispatch_token_stalls1.store_queue_rsrc_stall").unwrap_err();
+    assert!(reason.contains("Haswell") && reason.contains("Zen"), "{reason}");
+    // No silent substitute where the model has none.
+    let (_dir, kernel) = machine(("GenuineIntel", 6, 0x8f), &[("cpu", 4, None)]);
+    let reason = asked(&kernel, "rob-stalls").unwrap_err();
+    assert!(reason.contains("rob-stalls") && reason.contains("nearest"), "{reason}");
+}
+
+#[test]
+fn without_a_driver_or_a_known_model_the_reason_says_so() {
+    let (_dir, kernel) = machine(HASWELL, &[]);
+    assert!(asked(&kernel, "resource_stalls.sb").unwrap_err().contains("no PMU driver"));
+    let (_dir, kernel) = machine(("GenuineIntel", 6, 0xfe), &[("cpu", 4, None)]);
+    assert!(asked(&kernel, "l2-misses").unwrap_err().contains("GenuineIntel-6-FE"), "the model is named");
+    assert_eq!(asked(&kernel, "r01c2"), Ok(vec![here(4, 0x1c2)]), "codes need no table");
+}
+
+#[test]
+fn a_hybrid_counts_generic_events_on_each_type_of_core() {
+    let (_dir, kernel) = machine(ALDER_LAKE, &[("cpu_core", 4, None), ("cpu_atom", 10, None)]);
+    let both = vec![here(0, 4 << 32 | 1), here(0, 10 << 32 | 1)];
+    assert_eq!(asked(&kernel, "instructions"), Ok(both));
+    assert_eq!(asked(&kernel, "r1c0"), Ok(vec![here(4, 0x1c0), here(10, 0x1c0)]));
+    // The store buffer event is the big cores' alone.
+    assert_eq!(asked(&kernel, "resource_stalls.sb"), Ok(vec![here(4, 0x8a2)]));
+}
+
+#[test]
+fn uncore_is_opened_once_on_each_cpu_of_its_mask_and_refused_on_the_core() {
+    let (_dir, kernel) = machine(
+        HASWELL,
+        &[("cpu", 4, None), ("uncore_imc_0", 20, Some("0,18")), ("uncore_imc_1", 21, Some("0,18"))],
+    );
+    let opened = asked(&kernel, "uncore_imc/cas_count_read/").unwrap();
+    let places: Vec<(u32, Place)> = opened.iter().map(|(type_, _, place)| (*type_, place.clone())).collect();
+    let expected = [(20, 0), (21, 0), (20, 18), (21, 18)].map(|(type_, cpu)| (type_, Place::Cpu(cpu)));
+    assert_eq!(places, expected);
+    assert!(opened.iter().all(|(_, config, _)| *config == 0x304));
+    assert!(kernel.opened.lock().unwrap().iter().all(|(attr, _)| !attr.exclude_kernel && !attr.exclude_hv));
+    let reason = asked(&kernel, "cpu/cas_count_read/").unwrap_err();
+    assert!(reason.contains("uncore_imc"), "{reason}");
+}
+
+#[test]
+fn a_name_can_be_asked_about_another_machine() {
+    let (_dir, kernel) = machine(HASWELL, &[("cpu", 4, None), ("uncore_imc_0", 20, Some("0,18"))]);
+    let on = |name: &str| name.parse::<Event>().unwrap().on(&kernel.machine);
+    let code = on("rob-stalls").unwrap().remove(0);
+    assert_eq!(
+        (code.pmu.as_deref(), code.config, code.cpus.as_slice()),
+        (Some("cpu"), 0x10a2, [].as_slice())
+    );
+    assert_eq!(on("uncore_imc_0/cas_count_read/").unwrap()[0].cpus, [0, 18]);
+    assert!(matches!(on("uncore_imc_9/cas_count_read/"), Err(Outcome::Unsupported { .. })));
+}
+
+#[test]
+fn a_breakpoint_has_its_address_and_length() {
+    let (_dir, kernel) = machine(HASWELL, &[]);
+    asked(&kernel, "mem:0x1234/8:w").unwrap();
+    let (attr, _) = kernel.opened.lock().unwrap()[0].clone();
+    assert_eq!((attr.type_, attr.bp_type, attr.config1, attr.config2), (5, 2, 0x1234, 8));
+}
+
+#[test]
+fn a_tracepoint_has_the_number_of_this_kernel() {
+    let (dir, kernel) = machine(HASWELL, &[]);
+    write(dir.path(), &[("sys/kernel/tracing/events/sched/sched_switch/id", "316\n")]);
+    assert_eq!(asked(&kernel, "sched:sched_switch"), Ok(vec![here(2, 316)]));
+    assert!(asked(&kernel, "sched:sched_swich").unwrap_err().contains("sched_switch"));
+}
