@@ -1,12 +1,12 @@
 //! `cargo xtask ci`: every check of the project, in order, cheapest first.
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::tidy;
+use crate::{tidy, tools};
 
 /// One check of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +75,7 @@ impl Step {
         let Some(arguments) = self.cargo_arguments() else {
             return tidy::run(root);
         };
-        // The cargo that started us, so that a toolchain chosen with `+name` holds for every step.
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
+        let status = tools::cargo()
             .args(arguments)
             .envs(self.variable())
             .current_dir(root)

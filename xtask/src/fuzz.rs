@@ -9,6 +9,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
+use crate::tools;
+
 /// What cargo-fuzz passes, less the sanitizer.
 const RUSTFLAGS: &str = "--cfg fuzzing -Cdebug-assertions -Coverflow-checks -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -52,13 +54,13 @@ pub(crate) fn run(root: &Path, target: &str, seconds: u32) -> Result<ExitCode> {
 
 /// Where everything that fuzzing makes goes.
 fn output(root: &Path) -> PathBuf {
-    root.join("target").join("fuzz")
+    tools::target_folder(root).join("fuzz")
 }
 
 /// Builds for a named target triple, or the flags would reach build scripts too.
 fn build(root: &Path, folder: &Path, target: &str) -> Result<PathBuf> {
     let triple = host()?;
-    let status = Command::new(env!("CARGO"))
+    let status = tools::cargo()
         .args(["build", "--release", "--bin", target, "--target", &triple, "--target-dir"])
         .arg(output(root))
         .current_dir(folder)
@@ -73,8 +75,7 @@ fn build(root: &Path, folder: &Path, target: &str) -> Result<PathBuf> {
 
 /// The triple of this machine, as the compiler names it.
 fn host() -> Result<String> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("-vV").output().context("cannot start rustc")?;
+    let output = tools::rustc().arg("-vV").output().context("cannot start rustc")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
     line.map(str::to_owned).context("`rustc -vV` names no host")

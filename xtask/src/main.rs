@@ -7,6 +7,7 @@
 mod ci;
 mod fuzz;
 mod tidy;
+mod tools;
 mod vm;
 
 use std::ffi::OsString;

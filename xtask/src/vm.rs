@@ -4,6 +4,7 @@
 //! kernel is a stock one of Debian. The test binary is linked statically and is, next to busybox,
 //! all there is in the guest.
 
+mod apt;
 mod archive;
 mod guest;
 mod machine;
@@ -22,6 +23,7 @@ use anyhow::{Context, Result, bail};
 use self::guest::Guest;
 pub(crate) use self::machine::{Machine, names as machine_names};
 use self::stock::Stock;
+use crate::tools;
 
 /// Something that this machine lacks: a reason to skip, unless it is required.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// Runs the machine's tests in it and gives their exit status.
+/// Runs the machine's tests in each of its forms and gives the worst exit status.
 ///
 /// Where something is missing, says so and succeeds, unless the variable `TAILCORE_REQUIRE`
 /// (a list, separated by commas) holds `vm-` and the machine's name.
@@ -49,15 +51,31 @@ fn run_tests(root: &Path, machine: &Machine) -> Result<ExitCode> {
     program::find_target(machine)?;
     let stock = Stock::get(machine, &cache_folder(root))?;
     let program = program::build(root, machine)?;
-    let initrd = stock.folder.join(format!("initrd-{}.cpio", std::process::id()));
-    guest::write_initrd(&initrd, &stock, &program)?;
-    let begin = Instant::now();
-    let status = Guest { machine, kernel: &stock.kernel(), initrd: &initrd }.run();
-    fs::remove_file(&initrd).with_context(|| format!("failed to remove `{}`", initrd.display()))?;
-    let status = status?;
-    let seconds = begin.elapsed().as_secs_f64();
-    println!("vm {}: the tests ended with status {status}; {seconds:.1} s in the guest", machine.name);
-    Ok(ExitCode::from(status))
+    let initrd = Scratch(stock.folder.join(format!("initrd-{}.cpio", std::process::id())));
+    guest::write_initrd(&initrd.0, &stock, &program)?;
+    let mut worst = 0;
+    for form in machine.forms {
+        let begin = Instant::now();
+        let status = Guest { machine, form, kernel: &stock.kernel(), initrd: &initrd.0 }.run()?;
+        let seconds = begin.elapsed().as_secs_f64();
+        println!("vm {}: the tests ended with status {status}; {seconds:.1} s in the guest", form.name);
+        worst = worst.max(status);
+    }
+    Ok(ExitCode::from(worst))
+}
+
+/// A file that goes with its owner, whether it was written or not.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                eprintln!("warning: `{}` could not be removed: {error}", self.0.display());
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Turns what is missing into a skip, unless `required` holds the machine.
@@ -85,8 +103,7 @@ fn cache_folder(root: &Path) -> PathBuf {
     if let Some(folder) = std::env::var_os("TAILCORE_VM_CACHE") {
         return folder.into();
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    root.join(target).join("vm")
+    tools::target_folder(root).join("vm")
 }
 
 /// Runs a command to its end and gives what it printed; a program that is not there is [`Missing`].
@@ -123,6 +140,16 @@ mod tests {
     fn any_other_error_stays_one() {
         let machine = Machine::from_name("topology").unwrap();
         assert!(skip(machine, anyhow::anyhow!("the kernel panicked"), "").is_err());
+    }
+
+    #[test]
+    fn a_scratch_file_goes_with_its_owner_if_it_was_ever_written() {
+        let path = std::env::temp_dir().join(format!("xtask-scratch-{}", std::process::id()));
+        drop(Scratch(path.clone()));
+        let scratch = Scratch(path.clone());
+        fs::write(&path, "a part").unwrap();
+        drop(scratch);
+        assert!(!path.exists());
     }
 
     #[test]

@@ -57,7 +57,6 @@ mod scale;
 mod tally;
 
 use std::cell::RefCell;
-use std::hint::black_box;
 use std::rc::Rc;
 
 use ::criterion::measurement::{Measurement, ValueFormatter};
@@ -102,7 +101,7 @@ pub struct NotMeasurable {
 /// The counters, and what they counted so far.
 #[derive(Debug)]
 struct State {
-    counters: OwnCounters,
+    own: OwnCounters,
     start: Snapshot,
     end: Snapshot,
     totals: Totals,
@@ -133,10 +132,10 @@ impl CounterMeasurement {
         others: &[Event],
     ) -> Result<CounterMeasurement, NotMeasurable> {
         let events: Vec<Event> = [value].into_iter().chain(others).cloned().collect();
-        let mut counters = OwnCounters::open_with(kernel, &events);
-        counters.enable();
-        let (start, end) = (counters.snapshot(), counters.snapshot());
-        let mut state = State { counters, start, end, totals: Totals::new(events.len()) };
+        let mut own = OwnCounters::open_with(kernel, &events);
+        own.enable();
+        let (start, end) = (own.snapshot(), own.snapshot());
+        let mut state = State { own, start, end, totals: Totals::new(events.len()) };
         state.try_once()?;
         Ok(CounterMeasurement { state: Rc::new(RefCell::new(state)), scale: Scale::of(value) })
     }
@@ -151,24 +150,19 @@ impl CounterMeasurement {
 impl State {
     /// Refuses a value that does not count here, before criterion starts.
     fn try_once(&mut self) -> Result<(), NotMeasurable> {
-        self.counters.read(&mut self.start);
-        self.counters.counters().kernel().work();
-        for turn in 0..1000 {
-            black_box(turn);
-        }
-        self.counters.read(&mut self.end);
+        self.own.read(&mut self.start);
+        self.own.counters().kernel().work();
+        self.own.read(&mut self.end);
         let outcome = self.outcome(VALUE);
         match count(&outcome) {
             Some(_) => Ok(()),
-            None => {
-                Err(NotMeasurable { event: self.counters.counters().events()[VALUE].to_string(), outcome })
-            }
+            None => Err(NotMeasurable { event: self.own.counters().events()[VALUE].to_string(), outcome }),
         }
     }
 
     /// What the event at `index` counted in the last interval.
     fn outcome(&self, index: usize) -> Outcome {
-        self.counters.counters().outcome(index, &self.start, &self.end)
+        self.own.counters().outcome(index, &self.start, &self.end)
     }
 }
 
@@ -179,8 +173,8 @@ impl Measurement for CounterMeasurement {
     type Value = u64;
 
     fn start(&self) {
-        let State { counters, start, .. } = &mut *self.state.borrow_mut();
-        counters.read(start);
+        let State { own, start, .. } = &mut *self.state.borrow_mut();
+        own.read(start);
     }
 
     /// Reads the counters and gives the count since [`start`](Measurement::start).
@@ -190,12 +184,12 @@ impl Measurement for CounterMeasurement {
     /// If the event did not count in the interval, with the reason: criterion takes nothing but a number, and
     /// there is none.
     fn end(&self, (): ()) -> u64 {
-        let State { counters, start, end, totals } = &mut *self.state.borrow_mut();
-        counters.read(end);
-        totals.add(counters.counters(), start, end);
-        let outcome = counters.counters().outcome(VALUE, start, end);
+        let State { own, start, end, totals } = &mut *self.state.borrow_mut();
+        own.read(end);
+        totals.add(own.counters(), start, end);
+        let outcome = own.counters().outcome(VALUE, start, end);
         count(&outcome).unwrap_or_else(|| {
-            let event = &counters.counters().events()[VALUE];
+            let event = &own.counters().events()[VALUE];
             panic!("event {event} was not measured: {}", reason(&outcome))
         })
     }

@@ -102,6 +102,11 @@ fn of_place(errno: Errno, place: &Place) -> Option<String> {
         (libc::ENODEV, Place::Cpu(cpu)) => Some(format!(
             "logical CPU {cpu} is offline or does not exist (ENODEV): name one of /sys/devices/system/cpu/online"
         )),
+        (libc::ENOENT, Place::Cgroup { directory, .. }) => Some(format!(
+            "the kernel keeps no counters for {} (ENOENT): if its software events fail as well, enable a controller \
+             in the cgroup.subtree_control of the group above; else this machine does not have the event",
+            directory.display()
+        )),
         (libc::EBADF, Place::Cgroup { directory, .. }) => Some(format!(
             "{} is no control group whose events can be counted (EBADF): name a directory below the mount point \
              of cgroup v2 or of its perf_event controller",

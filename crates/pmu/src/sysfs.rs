@@ -156,7 +156,14 @@ impl Pmus {
 
     fn no_such(&self, typed: &str) -> PmuError {
         let names = self.list.iter().flat_map(|list| list.keys());
-        let mut known: Vec<String> = names.map(|name| pattern::family(name).to_owned()).collect();
+        let names: Vec<&str> = names.map(|name| name.as_ref()).collect();
+        // A digit at the end is a number only where there are several.
+        let common = |name: &&str| {
+            let family = pattern::family(name);
+            let several = names.iter().filter(|other| pattern::family(other) == family).count() > 1;
+            if several { family.to_owned() } else { (*name).to_owned() }
+        };
+        let mut known: Vec<String> = names.iter().map(common).collect();
         known.dedup();
         PmuError::NoSuch { pmu: typed.to_owned(), known }
     }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::archive::Archive;
-use super::machine::Machine;
+use super::machine::{Form, Machine};
 use super::stock::Stock;
 
 /// Far more than a guest takes (seconds), so that one that hangs still ends.
@@ -33,8 +33,9 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t tmpfs tmp /tmp
 mount -t cgroup2 cgroup /sys/fs/cgroup
+mount -t tracefs tracing /sys/kernel/tracing
 echo '{BEGIN}'
-/program --test-threads=1 --show-output
+/program --test-threads=1 --show-output $@
 echo '{END}'$?
 poweroff -f
 "
@@ -61,6 +62,7 @@ pub(super) fn write_initrd(path: &Path, stock: &Stock, program: &Path) -> Result
 /// A guest that can be started.
 pub(super) struct Guest<'a> {
     pub(super) machine: &'a Machine,
+    pub(super) form: &'a Form,
     pub(super) kernel: &'a Path,
     pub(super) initrd: &'a Path,
 }
@@ -82,24 +84,31 @@ impl Guest<'_> {
             };
             bail!("the guest {how}; before the tests its console said:\n{}", heard.before);
         };
+        if heard.no_tests {
+            let Form { name, tests, .. } = self.form;
+            bail!("{name} has run no test: `{}` leaves none of {}", tests.join(" "), self.machine.package);
+        }
         Ok(status)
     }
 
     /// timeout(1) bounds the guest also when this program was killed. In the foreground, because in
     /// a process group of its own it would not notice Ctrl-C.
     fn command(&self) -> Command {
-        let Machine { name, emulator, hardware, console, .. } = self.machine;
+        let Machine { emulator, hardware, console, .. } = self.machine;
+        let name = self.form.name;
+        // What the kernel does not know becomes a variable of the first program, and what comes after two
+        // dashes its arguments.
+        let tests = self.form.tests.join(" ");
         let mut command = Command::new("timeout");
         command
             .args(["--foreground", "--kill-after=5", &LIMIT_SECONDS.to_string(), emulator])
-            .args(hardware.iter().flatten())
+            .args(hardware.iter().chain(self.form.hardware).flatten())
             .args(["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"])
             .arg("-kernel")
             .arg(self.kernel)
             .arg("-initrd")
             .arg(self.initrd)
-            // What the kernel does not know becomes a variable of the first program.
-            .args(["-append", &format!("console={console} quiet panic=-1 TAILCORE_VM={name}")])
+            .args(["-append", &format!("console={console} quiet panic=-1 TAILCORE_VM={name} -- {tests}")])
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         command
@@ -113,11 +122,13 @@ struct Heard {
     before: String,
     /// The tests' status, if they ended.
     status: Option<u8>,
+    /// The test runner had nothing to run, which it takes for a success.
+    no_tests: bool,
 }
 
 /// Listens to a console to its end, and writes what the tests print to `out` as it comes.
 fn listen(console: impl BufRead, out: &mut impl Write) -> io::Result<Heard> {
-    let mut heard = Heard { before: String::new(), status: None };
+    let mut heard = Heard { before: String::new(), status: None, no_tests: false };
     let mut begun = false;
     for line in console.split(b'\n') {
         let line = line?;
@@ -128,6 +139,7 @@ fn listen(console: impl BufRead, out: &mut impl Write) -> io::Result<Heard> {
         } else if line == BEGIN {
             begun = true;
         } else if begun && heard.status.is_none() {
+            heard.no_tests |= line == "running 0 tests";
             writeln!(out, "{line}")?;
         } else if !begun {
             heard.before.push_str(line);
@@ -151,14 +163,20 @@ mod tests {
     fn only_what_the_tests_print_is_passed_on() {
         let console = format!("boot\r\n{BEGIN}\r\ntest a ... ok\r\n\r\n{END}101\r\nPower down\r\n");
         let (heard, printed) = listen_to(&console);
-        assert_eq!(heard, Heard { before: "boot\n".to_owned(), status: Some(101) });
+        assert_eq!(heard, Heard { before: "boot\n".to_owned(), status: Some(101), no_tests: false });
         assert_eq!(printed, "test a ... ok\n\n");
+    }
+
+    #[test]
+    fn nothing_to_run_is_noticed() {
+        let (heard, _) = listen_to(&format!("{BEGIN}\r\nrunning 0 tests\r\n{END}0\r\n"));
+        assert_eq!((heard.status, heard.no_tests), (Some(0), true));
     }
 
     #[test]
     fn a_guest_that_dies_has_no_status() {
         let (heard, printed) = listen_to("Kernel panic\r\n");
-        assert_eq!(heard, Heard { before: "Kernel panic\n".to_owned(), status: None });
+        assert_eq!(heard, Heard { before: "Kernel panic\n".to_owned(), status: None, no_tests: false });
         assert_eq!(printed, "");
         let (heard, printed) = listen_to(&format!("{BEGIN}\ntest a ... Kernel panic"));
         assert_eq!(heard.status, None);

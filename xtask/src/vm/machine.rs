@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 /// An emulated machine and the test binary that runs in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
-    /// What is typed, and the value of `TAILCORE_VM` that the tests recognise the guest by.
+    /// What is typed.
     pub(crate) name: &'static str,
     /// The package of this workspace with the tests; they are its test target `vm`.
     pub(super) package: &'static str,
@@ -22,10 +22,23 @@ pub(crate) struct Machine {
     pub(super) hardware: &'static [[&'static str; 2]],
     /// The guest's first serial port, as its kernel calls it.
     pub(super) console: &'static str,
+    /// What it comes in; each is booted in turn.
+    pub(super) forms: &'static [Form],
+}
+
+/// A form that a machine comes in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// The value of `TAILCORE_VM` that the tests recognise it by.
+    pub(super) name: &'static str,
+    /// What it has beside the hardware of every form.
+    pub(super) hardware: &'static [[&'static str; 2]],
+    /// Which of the tests it is for, as the test runner is told; nothing means all.
+    pub(super) tests: &'static [&'static str],
 }
 
 /// All of them.
-const MACHINES: [Machine; 1] = [TOPOLOGY];
+static MACHINES: [Machine; 2] = [TOPOLOGY, PMU];
 
 /// 2 packages × 2 cores × 2 threads, and a NUMA node for each package.
 ///
@@ -51,13 +64,41 @@ const TOPOLOGY: Machine = Machine {
         ["-numa", "dist,src=0,dst=1,val=32"],
     ],
     console: "ttyS0",
+    forms: &[Form { name: "topology", hardware: &[], tests: &[] }],
+};
+
+/// A PMU that counts exactly: six counters for any event, and one for cycles.
+///
+/// With `-icount`, every instruction takes 2 ns and a cycle 1 ns of a clock that has nothing to do with
+/// time, and waiting takes none: twice the same work is twice the same count. The price is a single CPU.
+const PMU: Machine = Machine {
+    name: "pmu",
+    package: "tailcore-pmu",
+    target: "aarch64-unknown-linux-musl",
+    architecture: "arm64",
+    kernel_package: "linux-image-cloud-arm64",
+    emulator: "qemu-system-aarch64",
+    emulator_package: "qemu-system-arm",
+    hardware: &[
+        ["-machine", "virt"],
+        ["-accel", "tcg,thread=single"],
+        ["-icount", "shift=1,sleep=off"],
+        ["-smp", "1"],
+        ["-m", "512"],
+    ],
+    console: "ttyAMA0",
+    forms: &[
+        Form { name: "pmu", hardware: &[["-cpu", "max,pmu=on"]], tests: &["--skip", "absent::"] },
+        // Its counters have 32 bits instead of 64.
+        Form { name: "pmu-narrow", hardware: &[["-cpu", "cortex-a57"]], tests: &["exact::", "own::"] },
+        Form { name: "pmu-off", hardware: &[["-cpu", "max,pmu=off"]], tests: &["absent::"] },
+    ],
 };
 
 impl Machine {
     /// The machine called `name`; the error lists those that exist.
     pub(crate) fn from_name(name: &str) -> Result<&'static Self> {
-        const ALL: &[Machine] = &MACHINES;
-        match ALL.iter().find(|machine| machine.name == name) {
+        match MACHINES.iter().find(|machine| machine.name == name) {
             Some(machine) => Ok(machine),
             None => bail!("there is no machine `{name}`; the machines are {}", names()),
         }
@@ -66,7 +107,7 @@ impl Machine {
 
 /// The names of all machines.
 pub(crate) fn names() -> String {
-    MACHINES.map(|machine| machine.name).join(", ")
+    MACHINES.each_ref().map(|machine| machine.name).join(", ")
 }
 
 #[cfg(test)]
@@ -77,6 +118,6 @@ mod tests {
     fn an_unknown_machine_lists_the_machines() {
         assert_eq!(Machine::from_name("topology").unwrap().target, "x86_64-unknown-linux-musl");
         let message = Machine::from_name("mainframe").unwrap_err().to_string();
-        assert!(message.contains("`mainframe`") && message.ends_with("topology"), "{message}");
+        assert!(message.contains("`mainframe`") && message.ends_with("topology, pmu"), "{message}");
     }
 }

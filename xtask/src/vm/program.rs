@@ -1,18 +1,19 @@
 //! The program that runs in the guest: a test binary that needs nothing but a kernel.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
 use super::machine::Machine;
 use super::{Missing, output_of};
+use crate::tools;
 
 /// Checks that the toolchain can build for the guest.
 pub(super) fn find_target(machine: &Machine) -> Result<()> {
     let target = machine.target;
     // Not by rustup: the toolchain may come from elsewhere. The folder is named also if it is not there.
-    let libraries = output_of(Command::new("rustc").args(["--print=target-libdir", "--target", target]))?;
+    let libraries = output_of(tools::rustc().args(["--print=target-libdir", "--target", target]))?;
     if Path::new(libraries.trim()).is_dir() {
         return Ok(());
     }
@@ -23,8 +24,7 @@ pub(super) fn find_target(machine: &Machine) -> Result<()> {
 /// Builds the machine's test binary and gives its path.
 pub(super) fn build(root: &Path, machine: &Machine) -> Result<PathBuf> {
     let Machine { package, target, .. } = machine;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = tools::cargo();
     command
         .args(["test", "--package", package, "--test=vm", "--target", target, "--no-run"])
         .arg("--message-format=json-render-diagnostics")

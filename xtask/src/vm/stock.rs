@@ -1,13 +1,14 @@
 //! What a guest has beside the program: a stock kernel and busybox, from Debian's own packages.
 //!
-//! They are downloaded once, unpacked without installing, and need no rights.
+//! They are downloaded once and unpacked without installing.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::apt::Apt;
 use super::machine::Machine;
 use super::{Missing, output_of};
 
@@ -33,6 +34,7 @@ impl Stock {
         }
         // Apart, and moved when it is whole: an interrupted download must not pass for a cache.
         let partial = cache.join(format!("{}-partial-{}", machine.architecture, std::process::id()));
+        let partial = path::absolute(&partial).with_context(|| format!("no folder `{}`", cache.display()))?;
         let filled = stock.fill(machine, &partial);
         fs::remove_dir_all(&partial).ok();
         filled.map(|()| stock)
@@ -43,15 +45,15 @@ impl Stock {
     }
 
     fn fill(&self, machine: &Machine, partial: &Path) -> Result<()> {
-        let packages = packages(machine)?;
-        println!("downloading {} into `{}`", packages.join(" and "), self.folder.display());
+        println!(
+            "downloading a kernel and busybox for {} into `{}`",
+            machine.architecture,
+            self.folder.display()
+        );
         let unpacked = partial.join("unpacked");
         let failed = |path: &Path| format!("failed to write `{}`", path.display());
         fs::create_dir_all(&unpacked).with_context(|| failed(&unpacked))?;
-        // Outside of apt's sandbox, whose user may not write to a folder of ours.
-        let mut download = Command::new("apt-get");
-        download.args(["download", "-o", "APT::Sandbox::User=root"]).args(&packages).current_dir(partial);
-        output_of(&mut download)
+        download(machine, partial)
             .map_err(|error| Missing(format!("no kernel could be downloaded: {error:#}")))?;
         for entry in fs::read_dir(partial).with_context(|| failed(partial))? {
             let path = entry.with_context(|| failed(partial))?.path();
@@ -70,27 +72,22 @@ impl Stock {
     }
 }
 
-/// The packages to download: the kernel that the machine's kernel package depends on, and busybox.
-fn packages(machine: &Machine) -> Result<[String; 2]> {
+/// Downloads the kernel that the machine's kernel package depends on, and busybox.
+fn download(machine: &Machine, folder: &Path) -> Result<()> {
     let Machine { architecture, kernel_package, .. } = machine;
-    let wanted = format!("{kernel_package}:{architecture}");
-    let depends = match output_of(Command::new("apt-cache").env("LC_ALL", "C").args(["depends", &wanted])) {
-        Err(error) if error.is::<Missing>() => return Err(error),
-        // It fails where it does not know the package.
-        depends => depends.unwrap_or_default(),
-    };
-    let kernel = newest_kernel(&depends).ok_or_else(|| {
-        let remedy = "run `apt-get update` on a Debian machine with that architecture";
-        Missing(format!("apt has no package {wanted}; {remedy}"))
+    let apt = Apt::new(folder, architecture)?;
+    let depends = apt.depends(kernel_package).with_context(|| {
+        format!("apt knows no {kernel_package} for {architecture}; are Debian's servers within reach?")
     })?;
-    Ok([format!("{kernel}:{architecture}"), format!("busybox-static:{architecture}")])
+    let kernel = kernel_among(&depends).with_context(|| format!("{kernel_package} depends on no kernel"))?;
+    apt.download(&[kernel, "busybox-static"])
 }
 
-/// The kernel among what `apt-cache depends` printed, without its architecture.
-fn newest_kernel(depends: &str) -> Option<&str> {
+/// The kernel among what `apt-cache depends` printed; a package like `linux-image-cloud-amd64` depends on
+/// one, the newest.
+fn kernel_among(depends: &str) -> Option<&str> {
     let packages = depends.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
-    let kernel = packages.map(str::trim).find(|package| package.starts_with("linux-image-"))?;
-    kernel.split(':').next()
+    packages.map(str::trim).find(|package| package.starts_with("linux-image-"))
 }
 
 /// The file whose name begins with `name`, in the first of the `places` that has one.
@@ -108,11 +105,9 @@ mod tests {
 
     #[test]
     fn the_kernel_is_found_among_what_is_depended_on() {
-        let native = "linux-image-cloud-amd64\n  Depends: linux-image-6.1.0-56-cloud-amd64\n";
-        assert_eq!(newest_kernel(native), Some("linux-image-6.1.0-56-cloud-amd64"));
-        let foreign = "linux-image-cloud-arm64:arm64\n  PreDepends: dpkg\n  Depends: linux-base:arm64\n  \
-             Depends: linux-image-6.1.0-56-cloud-arm64:arm64\n";
-        assert_eq!(newest_kernel(foreign), Some("linux-image-6.1.0-56-cloud-arm64"));
-        assert_eq!(newest_kernel(""), None);
+        let depends = "linux-image-cloud-arm64\n  PreDepends: dpkg\n  Depends: linux-base\n  \
+             Depends: linux-image-6.1.0-56-cloud-arm64\n";
+        assert_eq!(kernel_among(depends), Some("linux-image-6.1.0-56-cloud-arm64"));
+        assert_eq!(kernel_among("linux-image-cloud-arm64\n"), None);
     }
 }

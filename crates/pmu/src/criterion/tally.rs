@@ -26,8 +26,8 @@ impl Tally {
     /// count in one of the intervals has that reason in place of a sum.
     #[must_use]
     pub fn take(&self) -> Vec<Reading> {
-        let State { counters, start, end, totals } = &mut *self.0.borrow_mut();
-        let mut readings = counters.interval(start, end);
+        let State { own, start, end, totals } = &mut *self.0.borrow_mut();
+        let mut readings = own.interval(start, end);
         for (reading, total) in readings.iter_mut().zip(&mut totals.0) {
             reading.outcome = std::mem::take(total).outcome();
         }

@@ -9,10 +9,13 @@
 //! * `model`, `vendor`: which processor a machine has, and the codes of its events.
 //! * `paged`: a kernel whose counters can be read from user space.
 //! * `own`: counters that a thread reads itself.
+//! * `measured`: criterion benches that are measured in counts, with the feature `criterion`.
 //! * `wide`: processes, CPUs and control groups of this machine.
 //! * `real`: the kernel of the machine the tests run on, whatever it offers.
 
 mod fake;
+#[cfg(feature = "criterion")]
+mod measured;
 mod model;
 mod own;
 mod paged;
