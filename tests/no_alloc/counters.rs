@@ -1,6 +1,6 @@
 //! Reading counters allocates nothing.
 
-use tailcore_pmu::{Counters, OwnCounters, ReadPath, Target, default_events, parse_events};
+use tailcore_pmu::{Counters, Outcome, OwnCounters, ReadPath, Target, default_events, parse_events};
 
 use crate::paged::Paged;
 use crate::sys;
@@ -32,6 +32,25 @@ fn allocations_of(own: &mut OwnCounters) -> u64 {
         std::hint::black_box(snapshot.totals(0));
     }
     sys::allocations() - before
+}
+
+/// The counts of a clock, which is open wherever counters are.
+#[test]
+fn a_sound_count_is_worked_out_without_allocation() {
+    let mut counters = Counters::open(Target::CurrentThread, &parse_events("task-clock").unwrap());
+    counters.enable();
+    let (mut start, mut end) = (counters.snapshot(), counters.snapshot());
+    counters.read(&mut start);
+    counters.read(&mut end);
+    let before = sys::allocations();
+    let outcomes = [(); 1000].map(|()| counters.outcome(0, &start, &end));
+    let allocated = sys::allocations() - before;
+    if !counters.is_any_open() {
+        println!("skipped a_sound_count_is_worked_out_without_allocation: {:?}", outcomes[0]);
+        return;
+    }
+    assert!(matches!(outcomes[0], Outcome::Counted { count: 1.. }), "{:?}", outcomes[0]);
+    assert_eq!(allocated, 0);
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! What was typed. Nothing here looks at the machine.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use tailcore_loadgen::{ArrivalLaw, KeyLaw, Target};
-use tailcore_topology::{CpuSet, ParseRequestsError, PinPolicy, Request, parse_requests};
+use tailcore_topology::{
+    CpuSet, ParseRequestsError, ParseRuleError, PinPolicy, Request, Rule, parse_requests,
+};
 
 use crate::units::{parse_address, parse_count, parse_duration, parse_number, parse_seed, parse_small_count};
 
@@ -20,7 +23,7 @@ pub(crate) struct Args {
 const AFTER_HELP: &str = "\
 Numbers may be typed as 20k or 1.5M, times as 10s, 500us or 2m.
 Exit status of run: 0 valid, 1 the run failed, 2 bad usage, 3 it finished but its verdict is invalid;
-of the others: 0 done, 1 failed, 2 bad usage.";
+of stat: that of its command; of the others: 0 done, 1 failed, 2 bad usage.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -36,6 +39,11 @@ pub(crate) enum Command {
     Events(EventsArgs),
     /// Show what on this machine disturbs a measurement, and the command that would stop it
     Doctor(DoctorArgs),
+    /// Count what a command does, and say why wherever a count is missing
+    Stat(StatArgs),
+    /// Wait for a word of `tailcore stat`, then become a command
+    #[command(hide = true)]
+    HeldExec(HeldExecArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -141,7 +149,7 @@ pub(crate) struct TopoArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw the machine into this file as well
+    /// Draw the machine into this file as well ("-": to standard output, instead of the tree)
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Show where threads would go, as ROLE:THREADS=RULE, such as server:2=smt-pair,client:4=client-on-rest
@@ -150,6 +158,9 @@ pub(crate) struct TopoArgs {
     /// List the placements of N threads that differ by more than a symmetry of the machine
     #[arg(long, value_name = "N", conflicts_with = "place")]
     pub(crate) distinct: Option<usize>,
+    /// List all sets of CPUs of a rule of packages, as THREADS=RULE, such as 4=2-per-package
+    #[arg(long, value_name = "SETS", value_parser = parse_sets, conflicts_with_all = ["place", "distinct"])]
+    pub(crate) sets: Option<Sets>,
     /// Read another machine's /sys and /proc below this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
@@ -161,6 +172,26 @@ pub(crate) struct Places(pub(crate) Vec<Request>);
 
 fn parse_places(text: &str) -> Result<Places, ParseRequestsError> {
     parse_requests(text).map(Places)
+}
+
+/// What `--sets` asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sets {
+    pub(crate) threads: usize,
+    /// In each package.
+    pub(crate) cores: usize,
+}
+
+fn parse_sets(text: &str) -> Result<Sets, String> {
+    let (threads, rule) = text.split_once('=').ok_or("write THREADS=RULE, such as 4=2-per-package")?;
+    let threads = threads.parse().map_err(|_| format!("`{threads}` is no number of threads"))?;
+    match rule.parse().map_err(|error: ParseRuleError| error.to_string())? {
+        Rule::PerPackage { cores } => Ok(Sets { threads, cores }),
+        other => Err(format!(
+            "`{other}` gives one set, which `--place server:{threads}={other}` shows; take a rule such as \
+             `2-per-package`"
+        )),
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -183,6 +214,44 @@ pub(crate) struct DoctorArgs {
     /// Read another machine's /sys and /proc below this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = STAT_AFTER_HELP)]
+pub(crate) struct StatArgs {
+    /// Events to count, comma separated (see `tailcore events`); braces hold what belongs together: {a,b},c
+    #[arg(long, short, value_name = "EVENTS", conflicts_with = "set")]
+    pub(crate) events: Option<String>,
+    /// Count an event set and compute its metrics: a name, such as smt or memory, or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) set: Option<String>,
+    /// Print JSON, one object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write to this file when the command has ended, instead of standard error
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Count each thread of the command by itself (not its child processes), as it is found
+    #[arg(long, conflicts_with = "interval")]
+    pub(crate) per_thread: bool,
+    /// Print what was counted in each interval too
+    #[arg(long, short = 'I', value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) interval: Option<Duration>,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+const STAT_AFTER_HELP: &str = "\
+Counting begins at the command's exec, and includes its threads and child processes.
+Exit status: that of the command, 128 and its number after a signal; 127 if it cannot be started, 2 bad usage.";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct HeldExecArgs {
+    pub(crate) await_go: i32,
+    pub(crate) tell: i32,
+    #[arg(required = true, last = true)]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// What clap has to say about a bad command line, on one line.
@@ -214,5 +283,21 @@ mod tests {
         let text = complaint(&error);
         assert!(text.starts_with("invalid value 'nowhere' for '<TARGET>'"), "{text}");
         assert!(!text.contains('\n') && !text.contains("--help"), "{text}");
+    }
+
+    #[test]
+    fn sets_are_of_rules_that_have_several() {
+        let sets = parse_sets("4=2-per-package").unwrap();
+        assert_eq!((sets.threads, sets.cores), (4, 2));
+        let complaints = [
+            ("4", "write THREADS=RULE"),
+            ("four=2-per-package", "`four` is no number"),
+            ("4=pack", "`pack` gives one set"),
+            ("4=heap", "`heap` is not a placement rule"),
+        ];
+        for (typed, complaint) in complaints {
+            let error = parse_sets(typed).unwrap_err();
+            assert!(error.starts_with(complaint), "{typed}: {error}");
+        }
     }
 }

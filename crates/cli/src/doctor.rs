@@ -81,7 +81,8 @@ fn report(audit: &Audit) -> String {
         }
     }
     if noisy > 0 {
-        let closing = "\nNothing was changed. The commands need root and last until the next boot.";
+        let closing = "\nNothing was changed. What the commands change lasts until the next boot; taskset(1) changes only \
+                       the shell in which it is typed.";
         text.push_str(&hanging(closing, ""));
     }
     text

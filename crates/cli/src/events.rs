@@ -78,7 +78,7 @@ fn portable(all: &[Availability], in_full: bool) -> String {
 }
 
 /// Which mode an event counts, in words for a narrow column.
-fn scope_name(scope: Scope) -> &'static str {
+pub(crate) fn scope_name(scope: Scope) -> &'static str {
     match scope {
         Scope::User => "user mode",
         Scope::Kernel => "kernel mode",

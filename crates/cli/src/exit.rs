@@ -16,6 +16,8 @@ pub(crate) enum Exit {
     Usage,
     /// The run finished, but its numbers do not answer the question.
     Invalid,
+    /// Another command was run, and this is its status.
+    Command(u8),
 }
 
 impl Exit {
@@ -36,6 +38,7 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::Invalid => 3,
+            Exit::Command(status) => status,
         })
     }
 }

@@ -12,6 +12,7 @@ mod plan;
 mod progress;
 mod run;
 mod serve;
+mod stat;
 mod tables;
 mod topo;
 mod units;
@@ -43,6 +44,8 @@ fn main() -> std::process::ExitCode {
         Command::Topo(topo) => topo::topo(topo),
         Command::Events(events) => events::events(events),
         Command::Doctor(doctor) => doctor::doctor(doctor),
+        Command::Stat(stat) => stat::stat(stat),
+        Command::HeldExec(held) => stat::exec(held),
     };
     let exit = outcome.unwrap_or_else(|error| {
         eprintln!("tailcore: {}", exit::describe(&error));

@@ -160,8 +160,9 @@ fn absence(outcome: &Outcome) -> Option<String> {
     }
 }
 
-fn count(event: &str, outcome: &Outcome) -> String {
-    let number = |count: u64| if event.ends_with("-clock") { format_ns(count) } else { grouped(count) };
+/// A count of an event, or a few words on why it is none.
+pub(crate) fn count(event: &str, outcome: &Outcome) -> String {
+    let number = |count: u64| number(event, count);
     match outcome {
         Outcome::Counted { count } => number(*count),
         Outcome::Scaled { count, running } => format!("~{} ({:.0} %)", number(*count), running * 100.0),
@@ -170,6 +171,11 @@ fn count(event: &str, outcome: &Outcome) -> String {
         Outcome::Suspect { count, .. } => format!("{} (suspect)", number(*count)),
         _ => "–".to_owned(),
     }
+}
+
+/// A count of an event, or the time that a clock counted.
+pub(crate) fn number(event: &str, count: u64) -> String {
+    if event.ends_with("-clock") { format_ns(count) } else { grouped(count) }
 }
 
 /// A count with its thousands apart: `1,234,567`.
@@ -195,7 +201,8 @@ pub(crate) fn absences(absent: &BTreeMap<String, Vec<&str>>) -> String {
     text
 }
 
-fn bullet(message: &str) -> String {
+/// A line of a list, broken at spaces.
+pub(crate) fn bullet(message: &str) -> String {
     let mut text = wrapped(message, "    ");
     text.replace_range(2..3, "-");
     text

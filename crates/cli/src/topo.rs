@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde::Serialize;
 use tailcore_topology::{
-    CpuSet, Directory, EnumerateError, Exactness, Frequencies, FrequencyPolicy, Interrupts, Topology,
-    arrange, distinct_placements,
+    CpuOrder, CpuSet, Directory, EnumerateError, Exactness, Frequencies, FrequencyPolicy, Hypervisor,
+    Interrupts, Rule, Topology, arrange, distinct_placements, per_package_sets, unseen,
 };
 
-use crate::args::TopoArgs;
+use crate::args::{Sets, TopoArgs};
 use crate::exit::{Exit, UsageError};
-use crate::output::{self, OutputFile};
+use crate::output::{self, Destination};
 
 /// The most placements that are listed; a table of more answers nobody's question.
 const DISTINCT_MAX: usize = 1000;
@@ -20,26 +20,51 @@ const DISTINCT_MAX: usize = 1000;
 pub(crate) fn topo(args: &TopoArgs) -> anyhow::Result<Exit> {
     let root = args.root.as_deref().unwrap_or(Path::new("/"));
     // Opened before anything else, so that a mistyped path costs no second try.
-    let picture = args.svg.as_deref().map(OutputFile::prepare).transpose()?;
-    let topology = Topology::read_from(root)?;
-    if let Some(picture) = picture {
-        picture.write(topology.svg().to_string().as_bytes())?;
+    let picture = Destination::prepare(args.svg.as_deref())?;
+    if let (Destination::Stdout, Some(option)) = (&picture, other_output(args)) {
+        return Err(UsageError(format!("--svg - and {option} cannot both go to standard output")).into());
     }
-    let text = if let Some(requests) = &args.place {
-        placement(&topology, &requests.0, args.json)?
-    } else if let Some(threads) = args.distinct {
-        distinct(&topology, threads, args.json)?
-    } else {
-        let source = Directory::new(root);
-        let machine = Machine {
-            frequencies: Frequencies::read(&source, &topology),
-            interrupts: Interrupts::read(&source),
-            topology: &topology,
-        };
-        if args.json { output::pretty_json(&machine.view())? } else { machine.text() }
+    let topology = Topology::read_from(root)?;
+    let text = match picture {
+        Destination::Stdout => topology.svg().to_string(),
+        Destination::Unwanted => text(args, root, &topology)?,
+        Destination::File(file) => {
+            file.write(topology.svg().to_string().as_bytes())?;
+            text(args, root, &topology)?
+        }
     };
     output::print(&text)?;
     Ok(Exit::Valid)
+}
+
+/// The option that asks for something else than the tree.
+fn other_output(args: &TopoArgs) -> Option<&'static str> {
+    let asked = [
+        (args.json, "--json"),
+        (args.place.is_some(), "--place"),
+        (args.distinct.is_some(), "--distinct"),
+        (args.sets.is_some(), "--sets"),
+    ];
+    asked.into_iter().find_map(|(asked, option)| asked.then_some(option))
+}
+
+fn text(args: &TopoArgs, root: &Path, topology: &Topology) -> anyhow::Result<String> {
+    if let Some(requests) = &args.place {
+        placement(topology, &requests.0, args.json)
+    } else if let Some(threads) = args.distinct {
+        distinct(topology, threads, args.json)
+    } else if let Some(asked) = args.sets {
+        sets(topology, asked, args.json)
+    } else {
+        let source = Directory::new(root);
+        let machine = Machine {
+            frequencies: Frequencies::read(&source, topology),
+            interrupts: Interrupts::read(&source),
+            hypervisor: Hypervisor::read(&source),
+            topology,
+        };
+        if args.json { output::pretty_json(&machine.view()) } else { Ok(machine.text()) }
+    }
 }
 
 fn placement(
@@ -63,8 +88,9 @@ fn distinct(topology: &Topology, threads: usize, json: bool) -> anyhow::Result<S
     let found = distinct_placements(topology, threads, DISTINCT_MAX).map_err(|error| {
         UsageError(match error {
             EnumerateError::TooMany { threads, limit, .. } => format!(
-                "more than {limit} placements of {threads} threads differ on this machine: more than a list \
-                 is good for; ask for fewer threads"
+                "more than {limit} placements of {} differ on this machine: more than a list \
+                 is good for; ask for fewer threads",
+                count(threads, "thread")
             ),
             other => other.to_string(),
         })
@@ -74,8 +100,9 @@ fn distinct(topology: &Topology, threads: usize, json: bool) -> anyhow::Result<S
     if json {
         return output::pretty_json(&Distinct { threads, exact, placements });
     }
-    let mut text =
-        format!("{} placements of {threads} threads that differ by more than symmetry:\n", placements.len());
+    let differ = if placements.len() == 1 { "differs" } else { "differ" };
+    let found = count(placements.len(), "placement");
+    let mut text = format!("{found} of {} that {differ} by more than symmetry:\n", count(threads, "thread"));
     for cpus in placements {
         writeln!(text, "  {cpus}")?;
     }
@@ -85,11 +112,41 @@ fn distinct(topology: &Topology, threads: usize, json: bool) -> anyhow::Result<S
     Ok(text)
 }
 
+/// What `--sets` prints as JSON.
+#[derive(Serialize)]
+struct SetsView {
+    threads: usize,
+    rule: Rule,
+    /// In the order of the threads, as a rule of such a list is typed.
+    sets: Vec<Rule>,
+}
+
+fn sets(topology: &Topology, Sets { threads, cores }: Sets, json: bool) -> anyhow::Result<String> {
+    let sets = per_package_sets(topology, cores, threads)?;
+    let sets: Vec<Rule> =
+        sets.into_iter().map(|cpus| CpuOrder::try_from(cpus).map(Rule::List)).collect::<Result<_, _>>()?;
+    let rule = Rule::PerPackage { cores };
+    if json {
+        return output::pretty_json(&SetsView { threads, rule, sets });
+    }
+    let found = count(sets.len(), "set");
+    let mut text = format!("{found} of CPUs for {} by {rule}:\n", count(threads, "thread"));
+    for cpus in sets {
+        writeln!(text, "  {cpus}")?;
+    }
+    Ok(text)
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// What the plain command shows: the topology, and what changes while a machine runs.
 struct Machine<'a> {
     topology: &'a Topology,
     frequencies: Frequencies,
     interrupts: Interrupts,
+    hypervisor: Hypervisor,
 }
 
 #[derive(Serialize)]
@@ -98,15 +155,24 @@ struct View<'a> {
     topology: &'a Topology,
     frequencies: &'a Frequencies,
     interrupts: &'a Interrupts,
+    hypervisor: &'a Hypervisor,
 }
 
 impl Machine<'_> {
     fn view(&self) -> View<'_> {
-        View { topology: self.topology, frequencies: &self.frequencies, interrupts: &self.interrupts }
+        View {
+            topology: self.topology,
+            frequencies: &self.frequencies,
+            interrupts: &self.interrupts,
+            hypervisor: &self.hypervisor,
+        }
     }
 
     fn text(&self) -> String {
         let mut text = self.topology.tree().to_string();
+        for line in unseen(&self.hypervisor, &self.interrupts) {
+            text.push_str(&format!("unknown: {line}\n"));
+        }
         for line in self.frequency_lines().into_iter().chain(self.interrupt_lines()) {
             text.push_str(&line);
             text.push('\n');

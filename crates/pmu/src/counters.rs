@@ -163,7 +163,15 @@ impl Counters {
     /// What the event at `index` of [`events`](Self::events) counted from `start` to `end`.
     ///
     /// It is the outcome in [`interval`](Self::interval), without allocation if there is a sound count.
+    #[inline]
     pub fn outcome(&self, index: usize, start: &Snapshot, end: &Snapshot) -> Outcome {
+        match self.opened.whole_count(index, start, end) {
+            Some(count) if self.suspicion.is_none() => Outcome::Counted { count },
+            _ => self.any_outcome(index, start, end),
+        }
+    }
+
+    fn any_outcome(&self, index: usize, start: &Snapshot, end: &Snapshot) -> Outcome {
         let outcome = self.opened.outcome(index, (start, end), self.enabled);
         let of_core = self.opened.slots.get(index).is_some_and(|slot| slot.of_core);
         let Some(reason) = self.suspicion.clone().filter(|_| of_core) else {

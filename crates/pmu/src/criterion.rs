@@ -14,7 +14,10 @@
 //! let measurement = match CounterMeasurement::open(&value, &others) {
 //!     Ok(measurement) => measurement,
 //!     // There is no bench without its event: a 0 would be a lie.
-//!     Err(absent) => return Ok(println!("skipped: {absent}")),
+//!     Err(absent) => {
+//!         println!("skipped: {absent}");
+//!         return Ok(());
+//!     }
 //! };
 //! let tally = measurement.tally();
 //!
@@ -121,7 +124,8 @@ impl CounterMeasurement {
         CounterMeasurement::open_with(Linux, value, others)
     }
 
-    /// The same, with another kernel than that of this machine, such as a simulated one.
+    /// The same, with another kernel than that of this machine, such as a simulated one. Its
+    /// [`work`](Kernel::work) is what the counters are tried with, so time must pass in it.
     ///
     /// # Errors
     ///

@@ -170,6 +170,7 @@ const NAMES: &[(i32, &str)] = &[
     (libc::EACCES, "EACCES"),
     (libc::EBADF, "EBADF"),
     (libc::EBUSY, "EBUSY"),
+    (libc::ECHILD, "ECHILD"),
     (libc::EFAULT, "EFAULT"),
     (libc::EINTR, "EINTR"),
     (libc::EINVAL, "EINVAL"),

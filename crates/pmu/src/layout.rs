@@ -70,7 +70,7 @@ pub(crate) fn write_group(bytes: &mut [u8], times_ns: (u64, u64), counts: &[u64]
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + use<'_> {
-    bytes.chunks_exact(WORD).filter_map(|chunk| chunk.try_into().ok()).map(u64::from_ne_bytes)
+    bytes.as_chunks().0.iter().copied().map(u64::from_ne_bytes)
 }
 
 #[cfg(test)]

@@ -61,7 +61,8 @@
 //!
 //! # Panics
 //!
-//! Nothing here panics on what was typed or on what the kernel answers.
+//! Nothing here panics on what was typed or on what the kernel answers. One exception is criterion's: its
+//! trait takes a number and nothing else, so a measurement that did not count ends with the reason.
 //!
 //! # For those who know the system call
 //!

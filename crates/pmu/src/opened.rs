@@ -89,6 +89,17 @@ impl Opened {
         interval::outcome(start.places(index).zip(end.places(index)), Context { scarce, enabled })
     }
 
+    /// The count of an event with one counter that ran from `start` to `end`: most intervals, without the
+    /// rest of [`outcome`](Self::outcome).
+    #[inline]
+    pub(crate) fn whole_count(&self, index: usize, start: &Snapshot, end: &Snapshot) -> Option<u64> {
+        let slot = self.slots.get(index)?;
+        let (Sample::Taken(start), Sample::Taken(end)) = (start.only(index)?, end.only(index)?) else {
+            return None;
+        };
+        if slot.absence.is_none() { interval::whole_count(start, end) } else { None }
+    }
+
     /// The groups that count the event at `index`.
     pub(crate) fn groups_of(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
         let parts = self.slots.get(index).filter(|slot| slot.absence.is_none()).map(|slot| slot.parts);

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, Serializer};
 
 use crate::cpuset::CpuSet;
+use crate::read::Hypervisor;
 use crate::read::source::{Directory, Source};
 use crate::topology::Topology;
 use look::{Look, Machine};
@@ -44,8 +45,7 @@ use look::{Look, Machine};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Audit {
     cpus: CpuSet,
-    #[serde(skip)]
-    is_virtual: bool,
+    hypervisor: Hypervisor,
     findings: Vec<Finding>,
 }
 
@@ -70,7 +70,7 @@ impl Audit {
     pub fn read_source(source: &dyn Source, topology: &Topology, chosen: &CpuSet) -> Self {
         let machine = Machine::new(source, topology, chosen);
         let findings = table::RULES.iter().map(|rule| rule.finding((rule.look)(&machine))).collect();
-        Self { cpus: chosen.clone(), is_virtual: machine.is_virtual(), findings }
+        Self { cpus: chosen.clone(), hypervisor: machine.hypervisor, findings }
     }
 
     /// Judges stolen time anew with two texts of `/proc/stat`, read a moment apart.
@@ -78,7 +78,9 @@ impl Audit {
     /// What happened since boot may be long over; the sample says what happens now. 200 ms is
     /// enough to see a machine whose time is being stolen; the kernel counts in steps of 10 ms.
     pub fn sample_steal(&mut self, before: &str, after: &str) {
-        let look = steal::judge(after, Some(before), &self.cpus, self.is_virtual);
+        let look = steal::judge(after, Some(before), &self.cpus, &self.hypervisor);
+        let look =
+            look.unwrap_or_else(|message| Why::Malformed { path: "/proc/stat".into(), message }.into());
         let rule = table::RULES.iter().find(|rule| rule.check == Check::Steal);
         let old = self.findings.iter_mut().find(|finding| finding.check == Check::Steal);
         if let (Some(rule), Some(old)) = (rule, old) {
@@ -90,6 +92,12 @@ impl Audit {
     #[must_use]
     pub fn cpus(&self) -> &CpuSet {
         &self.cpus
+    }
+
+    /// Whether a hypervisor runs the machine, and so has a part in the noise.
+    #[must_use]
+    pub fn hypervisor(&self) -> &Hypervisor {
+        &self.hypervisor
     }
 
     /// All findings, one for each [`Check`].
@@ -189,7 +197,8 @@ impl Display for Why {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Remedy {
-    /// Commands for sh(1), one on each line. They last until the next boot.
+    /// Commands for sh(1), one on each line. What they change lasts until the next boot; a mask set by
+    /// taskset(1), until that shell ends.
     Run(String),
     /// Options for the kernel's command line; they need a boot.
     Boot(String),
@@ -216,7 +225,7 @@ pub enum Check {
     Governor,
     /// The processor's own preference between speed and power.
     EnergyPreference,
-    /// Siblings of the chosen CPUs that are in use.
+    /// SMT siblings of the chosen CPUs that are online, and so may be in use.
     SmtSiblings,
     /// Devices that interrupt the chosen CPUs.
     Interrupts,

@@ -89,7 +89,7 @@ pub use memory::{
 };
 pub use model::{
     Cache, CacheKind, Cluster, Core, CpuKind, CpuQuota, Die, Excluded, ExclusionReason, KindEvidence,
-    NumaNode, Package, Problem,
+    NumaNode, Package, Problem, Quota,
 };
 pub use pin::{
     Migrations, PinGuard, PinnedCommand, Residence, ResidenceWatch, ThreadPinGuard, WatchError, affinity_of,
@@ -101,7 +101,7 @@ pub use placement::{
     arrange, parse_requests, per_package_sets, place,
 };
 pub use placement::{DistinctPlacements, EnumerateError, Exactness, distinct_placements};
-pub use read::{Directory, Frequencies, FrequencyPolicy, Interrupt, Interrupts, Source};
+pub use read::{Directory, Frequencies, FrequencyPolicy, Hypervisor, Interrupt, Interrupts, Source};
 pub use steer::{SteerError, SteerOutcome, SteeredInterrupts, Unrestored, interrupt_affinity};
 pub use topology::Topology;
-pub use view::{Svg, Tree};
+pub use view::{Svg, Tree, unseen};

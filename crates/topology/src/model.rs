@@ -171,7 +171,34 @@ impl fmt::Display for ExclusionReason {
     }
 }
 
-/// The share of the machine's time that control groups leave to this process.
+/// What control groups leave to this process of the machine's time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Quota {
+    /// No group that this process can see sets a quota.
+    Unlimited,
+    /// The tightest quota of its group and all those above.
+    Limited(CpuQuota),
+    /// There may be one; the files do not tell.
+    Unknown {
+        /// What is missing.
+        why: String,
+    },
+}
+
+impl Quota {
+    /// Gives the quota where there is known to be one.
+    #[must_use]
+    pub fn limit(&self) -> Option<&CpuQuota> {
+        match self {
+            Self::Limited(quota) => Some(quota),
+            Self::Unlimited | Self::Unknown { .. } => None,
+        }
+    }
+}
+
+/// The share of the machine's time that a control group leaves to its processes.
 ///
 /// A quota is not a set of CPUs: threads run on all allowed ones until the group's time of the
 /// period is used up, and then all of them stand still until the next. That wait is in the tail.
@@ -184,6 +211,8 @@ pub struct CpuQuota {
     pub period_us: u64,
     /// The group that sets it, this process's own or one above.
     pub cgroup: String,
+    /// The file in which it stands.
+    pub file: PathBuf,
 }
 
 impl CpuQuota {

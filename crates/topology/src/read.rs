@@ -3,9 +3,11 @@
 
 pub(crate) mod caches;
 mod cgroup;
+pub(crate) mod consistency;
 pub(crate) mod files;
 mod frequency;
 pub(crate) mod groups;
+mod hypervisor;
 mod interrupts;
 pub(crate) mod kinds;
 pub(crate) mod limits;
@@ -15,5 +17,6 @@ pub(crate) mod presence;
 pub(crate) mod source;
 
 pub use frequency::{Frequencies, FrequencyPolicy};
+pub use hypervisor::Hypervisor;
 pub use interrupts::{Interrupt, Interrupts};
 pub use source::{Directory, Source};

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use crate::cpuset::CpuSet;
 use crate::error::Error;
-use crate::model::{Cache, Cluster, Core, CpuKind, CpuQuota, Die, Excluded, NumaNode, Package, Problem};
+use crate::model::{Cache, Cluster, Core, CpuKind, Die, Excluded, NumaNode, Package, Problem, Quota};
 use crate::pin::current_affinity;
 use crate::read::files::{CPU_DIR, Files};
 use crate::read::limits::Limits;
 use crate::read::presence::Presence;
 use crate::read::source::{Directory, Source};
-use crate::read::{caches, groups, kinds, numa, parse};
+use crate::read::{caches, consistency, groups, kinds, numa, parse};
 use crate::view::Tree;
 
 /// A machine: its logical CPUs, which of them this process may use, and what they share.
@@ -38,7 +38,7 @@ pub struct Topology {
     smt_control: Option<String>,
     isolated: CpuSet,
     nohz_full: CpuSet,
-    cpu_quota: Option<CpuQuota>,
+    cpu_quota: Quota,
     allowed_nodes: Option<Vec<u32>>,
     problems: Vec<Problem>,
 }
@@ -89,8 +89,16 @@ impl Topology {
         let packages = groups::packages(&mut files, cpus);
         let caches = caches::read(&mut files, cpus, &cores);
         let dies = groups::dies(&mut files, cpus, &packages);
+        let clusters = groups::clusters(&mut files, cpus, &cores);
+        let families = [
+            ("core", cores.iter().map(|core| &core.cpus).collect()),
+            ("cluster", clusters.iter().map(|cluster| &cluster.cpus).collect()),
+            ("die", dies.iter().map(|die| &die.cpus).collect()),
+            ("package", packages.iter().map(|package| &package.cpus).collect()),
+        ];
+        consistency::check(&mut files, &families);
         Ok(Self {
-            clusters: groups::clusters(&mut files, cpus, (&cores, &dies, &packages)),
+            clusters: groups::boundaries(clusters, &dies, &packages),
             kinds: kinds::read(&mut files, cpus, &caches),
             numa_nodes: numa::read(&mut files, &presence.online),
             smt_control: files.optional(&format!("{CPU_DIR}/smt/control"), parse::word).flatten(),
@@ -224,10 +232,10 @@ impl Topology {
         &self.nohz_full
     }
 
-    /// The tightest CPU quota that control groups set on this process; `None` where there is none.
+    /// The tightest CPU quota that control groups set on the process, if that can be told.
     #[must_use]
-    pub fn cpu_quota(&self) -> Option<&CpuQuota> {
-        self.cpu_quota.as_ref()
+    pub fn cpu_quota(&self) -> &Quota {
+        &self.cpu_quota
     }
 
     /// The numbers of the NUMA nodes from which this process may take memory, ascending; `None`

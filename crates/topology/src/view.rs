@@ -4,7 +4,9 @@ mod hierarchy;
 mod json;
 mod svg;
 mod tree;
-mod words;
+mod unseen;
+pub(crate) mod words;
 
 pub use svg::Svg;
 pub use tree::Tree;
+pub use unseen::unseen;

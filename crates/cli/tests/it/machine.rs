@@ -87,9 +87,66 @@ fn placements_that_differ_are_listed() {
     assert_eq!(found["placements"], serde_json::json!(["0,2", "0-1"]));
     assert_eq!(found["exact"], true);
     let finished = tailcore(["topo", "--root", root, "--distinct", "2"]).expect(&[0]);
-    assert!(finished.stdout.starts_with("2 placements of 2 threads"), "{}", finished.stdout);
+    assert!(finished.stdout.starts_with("2 placements of 2 threads that differ"), "{}", finished.stdout);
+    let finished = tailcore(["topo", "--root", root, "--distinct", "3"]).expect(&[0]);
+    assert!(finished.stdout.starts_with("1 placement of 3 threads that differs"), "{}", finished.stdout);
     let finished = tailcore(["topo", "--root", root, "--distinct", "4"]).expect(&[2]);
     assert!(finished.stderr.contains("only 3 are allowed"), "{}", finished.stderr);
+}
+
+#[test]
+fn all_sets_of_a_rule_of_packages_are_listed() {
+    let folder = four_cpus();
+    let root = folder.path().to_str().unwrap();
+    // A second package, of which nothing is told but that it is there.
+    let write = |path: &str, text: &str| std::fs::write(folder.path().join(path), text).unwrap();
+    for cpu in 0..4 {
+        let package = if cpu % 2 == 0 { "0,2\n" } else { "1,3\n" };
+        let dir = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+        write(&format!("{dir}/package_cpus_list"), package);
+        write(&format!("{dir}/core_cpus_list"), &format!("{cpu}\n"));
+    }
+    let found = tailcore(["topo", "--root", root, "--sets", "1=1-per-package", "--json"]).expect(&[0]).json();
+    let expected = serde_json::json!({"threads": 1, "rule": "1-per-package", "sets": ["0", "1"]});
+    assert_eq!(found, expected);
+    let finished = tailcore(["topo", "--root", root, "--sets", "2=1-per-package"]).expect(&[0]);
+    assert_eq!(finished.stdout, "1 set of CPUs for 2 threads by 1-per-package:\n  0-1\n");
+    // CPU 3 is not allowed.
+    let finished = tailcore(["topo", "--root", root, "--sets", "4=2-per-package"]).expect(&[1]);
+    assert!(finished.stderr.contains("it needs 2 packages with 2 allowed cores each"), "{}", finished.stderr);
+    for typed in ["4=pack", "4", "x=2-per-package", "4=0-per-package"] {
+        let finished = tailcore(["topo", "--root", root, "--sets", typed]).expect(&[2]);
+        assert_eq!(finished.stdout, "");
+    }
+    tailcore(["topo", "--sets", "2=1-per-package", "--distinct", "2"]).expect(&[2]);
+}
+
+#[test]
+fn two_programs_on_the_same_package_are_shown() {
+    let folder = four_cpus();
+    let root = folder.path().to_str().unwrap();
+    let places = "server:2=smt-pair,co-runner:1=same-package";
+    let placement = tailcore(["topo", "--root", root, "--place", places, "--json"]).expect(&[0]).json();
+    assert_eq!(placement[1]["threads"][0]["cpu"], 1, "{placement:#}");
+    // Once a request without end: an error, and no allocation of that size.
+    let finished = tailcore(["topo", "--root", root, "--place", "server:4000000000=dummy"]).expect(&[1]);
+    assert!(finished.stderr.contains("65536 threads at most"), "{}", finished.stderr);
+}
+
+#[test]
+fn the_picture_goes_to_standard_output_instead_of_the_tree() {
+    let folder = four_cpus();
+    let root = folder.path().to_str().unwrap();
+    let finished = tailcore(["topo", "--root", root, "--svg", "-"]).expect(&[0]);
+    assert!(
+        finished.stdout.starts_with("<svg") || finished.stdout.starts_with("<?xml"),
+        "{}",
+        finished.stdout
+    );
+    assert!(finished.stdout.ends_with("</svg>\n"), "{}", finished.stdout);
+    let finished = tailcore(["topo", "--root", root, "--svg", "-", "--json"]).expect(&[2]);
+    assert_eq!(finished.stdout, "");
+    assert!(finished.stderr.contains("--svg - and --json"), "{}", finished.stderr);
 }
 
 #[test]

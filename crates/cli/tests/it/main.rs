@@ -29,5 +29,7 @@ mod server;
 mod shell;
 /// Known stalls of the server, seen by a run that is not allowed an open loop.
 mod stalls;
+/// Counts of commands, their streams, signals and exit statuses: `stat`.
+mod stat;
 /// What was typed wrongly: one line that names the culprit and the remedy, before any load.
 mod usage;

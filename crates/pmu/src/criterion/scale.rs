@@ -149,7 +149,9 @@ mod tests {
     proptest! {
         /// All values of one call have the unit of the typical one, and no NaN comes of numbers.
         #[test]
-        fn scaling_keeps_ratios(typical in 0.0..1e15, factor in 0.1..10.0, clock in any::<bool>(), amount in any::<u64>()) {
+        fn scaling_keeps_ratios(
+            typical in 0.0..1e15_f64, factor in 0.1..10.0_f64, clock in any::<bool>(), amount in any::<u64>(),
+        ) {
             let scale = scale(if clock { "task-clock" } else { "cycles" });
             let mut values = [typical, typical * factor];
             scale.scale_values(typical, &mut values);

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::look::{EachCpu, Look, Machine, cpus};
+use super::look::{EachCpu, Look, Machine};
 use super::remedy::write_each;
 use super::{Remedy, Why, parse};
 use crate::cpuset::CpuSet;
+use crate::read::Hypervisor;
 use crate::read::files::CPU_DIR;
 use crate::read::parse as read;
+use crate::view::words::cpus;
 
 /// The longest exit latency in microseconds that a quiet machine has. C1 has 1 or 2; the next
 /// deeper states of servers begin at some 10.
@@ -44,9 +46,17 @@ pub(super) fn c_states(machine: &Machine<'_>) -> Look {
 /// No deep state is listed: which is the truth only where the states are those of the processor.
 fn shallow(machine: &Machine<'_>, driver: &str, states: EachCpu<Vec<Idle>>) -> Look {
     let is_missing = matches!(states.untold, Some(Why::Missing { .. }));
-    let host = "the hypervisor decides how deep the processor sleeps and how long a wake-up takes; booting \
-                the guest with idle=poll avoids it, at the price of a busy virtual CPU";
-    if driver == "haltpoll" || machine.is_virtual() && (is_missing || states.untold.is_none()) {
+    // Of the states that the kernel lists, the host may make anything; of none listed, only a guest
+    // can be told what it means.
+    let is_guest = driver == "haltpoll" || machine.hypervisor.is_present() && is_missing;
+    if is_guest || machine.hypervisor != Hypervisor::Absent && states.untold.is_none() {
+        let host = if machine.hypervisor == Hypervisor::Unknown && !is_guest {
+            "nothing tells whether this is a virtual machine, in which the hypervisor would decide how deep the \
+             processor sleeps"
+        } else {
+            "the hypervisor decides how deep the processor sleeps and how long a wake-up takes; booting the \
+             guest with idle=poll avoids it, at the price of a busy virtual CPU"
+        };
         let seen = match states.told.is_empty() {
             true => "no idle states in this virtual machine".to_owned(),
             false => format!("driver {driver}; at most {} us to leave a state", slowest(&states)),

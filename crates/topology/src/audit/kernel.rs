@@ -104,7 +104,10 @@ pub(super) fn perf_event_paranoid(machine: &Machine<'_>) -> Look {
             0 => "threads and whole CPUs may be counted, the kernel's part included",
             1 => "one's own threads may be counted, the kernel's part included",
             2 => "one's own threads may be counted in user mode only",
-            _ => "nothing may be counted without privilege",
+            _ => {
+                "the kernels of Debian, Ubuntu and Android let nobody without privilege count anything; others \
+                 let one's own threads be counted in user mode, as at 2"
+            }
         };
         let seen = format!("{level}: {right}");
         match () {

@@ -5,11 +5,13 @@ use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 
-use super::{Remedy, State, Why, parse};
+use super::{Remedy, State, Why};
 use crate::cpuset::CpuSet;
+use crate::read::Hypervisor;
 use crate::read::files::CPU_DIR;
 use crate::read::source::Source;
 use crate::topology::Topology;
+use crate::view::words::cpus;
 
 /// A judgement of one source, before the table says what it means.
 pub(super) struct Look {
@@ -66,6 +68,7 @@ pub(super) struct Machine<'a> {
     pub(super) source: &'a dyn Source,
     pub(super) topology: &'a Topology,
     pub(super) chosen: &'a CpuSet,
+    pub(super) hypervisor: Hypervisor,
 }
 
 /// What a file said for each chosen CPU.
@@ -77,13 +80,17 @@ pub(super) struct EachCpu<T> {
 
 impl<'a> Machine<'a> {
     pub(super) fn new(source: &'a dyn Source, topology: &'a Topology, chosen: &'a CpuSet) -> Self {
-        Self { source, topology, chosen }
+        Self { source, topology, chosen, hypervisor: Hypervisor::read(source) }
     }
 
-    /// Whether the processor says that a hypervisor runs it. Arm processors do not say.
-    pub(super) fn is_virtual(&self) -> bool {
-        self.text("proc/cpuinfo").is_ok_and(|text| parse::has_hypervisor_flag(&text))
-            || self.text("sys/hypervisor/type").is_ok()
+    /// Gives the core of the first chosen CPU, for the rest of the machine, and the chosen CPUs
+    /// that are then left.
+    pub(super) fn without_first_core(&self) -> (CpuSet, CpuSet) {
+        let first = self.chosen.first().unwrap_or(0);
+        let core = self.topology.cores().iter().find(|core| core.cpus.contains(first));
+        let kept = core.map_or_else(|| [first].into_iter().collect(), |core| core.cpus.clone());
+        let spare = self.chosen.difference(&kept);
+        (kept, spare)
     }
 
     pub(super) fn path(&self, path: &str) -> PathBuf {
@@ -162,14 +169,5 @@ impl<T: Ord> EachCpu<T> {
     pub(super) fn except(&self, is_quiet: impl Fn(&T) -> bool) -> CpuSet {
         let noisy = self.told.iter().filter(|&(value, _)| !is_quiet(value));
         noisy.fold(CpuSet::new(), |all, (_, set)| all.union(set))
-    }
-}
-
-/// `CPU 3`, `CPUs 0-3`.
-pub(super) fn cpus(set: &CpuSet) -> String {
-    match set.len() {
-        0 => "no CPU".to_owned(),
-        1 => format!("CPU {set}"),
-        _ => format!("CPUs {set}"),
     }
 }

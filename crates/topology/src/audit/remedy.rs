@@ -1,6 +1,8 @@
 //! Commands that change a setting. Plain sh(1) and tee(1): no package to install first, and no
 //! brace expansion, which only some shells have.
 
+use std::path::Path;
+
 use super::Remedy;
 use crate::cpuset::CpuSet;
 use crate::read::files::CPU_DIR;
@@ -30,6 +32,13 @@ pub(super) fn for_each(variable: &str, numbers: &CpuSet, command: impl Fn(&str) 
     }
 }
 
+/// A path as a word of a shell: names of control groups may hold `\\`, spaces and worse.
+pub(super) fn word(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@,".contains(c);
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
 fn line(value: &str, path: &str) -> String {
     format!("echo {value} | sudo tee /{path}")
 }
@@ -55,6 +64,21 @@ fn words(numbers: &CpuSet) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_one_word_whatever_its_name() {
+        for (path, expected) in [
+            (
+                "/sys/fs/cgroup/user.slice/run-u9:1@x.scope/cpu.max",
+                "/sys/fs/cgroup/user.slice/run-u9:1@x.scope/cpu.max",
+            ),
+            (r"/a/serial\x2dgetty", r"'/a/serial\x2dgetty'"),
+            ("/a/x; y", "'/a/x; y'"),
+            ("/it's", r"'/it'\''s'"),
+        ] {
+            assert_eq!(word(Path::new(path)), expected);
+        }
+    }
 
     #[test]
     fn sets_of_cpus_become_words_of_any_shell() {

@@ -1,11 +1,16 @@
 //! Who else uses the chosen CPUs, and how much of them is left to this process.
 
-use super::look::{Look, Machine, cpus};
-use super::remedy::write_each;
-use super::{Remedy, Why, parse};
+use std::path::Path;
+
+use super::look::{Look, Machine};
+use super::remedy::{self, write_each};
+use super::{Remedy, parse};
 use crate::cpuset::CpuSet;
+use crate::model::{ExclusionReason, Quota};
+use crate::read::Hypervisor;
 use crate::read::files::CPU_DIR;
 use crate::read::parse as read;
+use crate::view::words::cpus;
 
 /// The load average per online CPU, in hundredths, up to which a machine counts as idle.
 const LOAD_QUIET_PER_CPU: u64 = 5;
@@ -20,59 +25,62 @@ pub(super) fn affinity(machine: &Machine<'_>) -> Look {
     };
     if !forbidden.is_empty() {
         let seen = format!("{seen}; {} chosen and not among them", cpus(&forbidden));
-        let remedy = format!("choose among {allowed}, or start it with a wider mask or cpuset");
-        return Look::noisy(seen, Remedy::Do(remedy));
+        return Look::noisy(seen, widened(machine, &forbidden));
     }
     if allowed.len() == 1 {
-        let remedy = "give the process two CPUs or more (taskset, the container's cpuset)";
-        return Look::noisy(seen, Remedy::Do(remedy.to_owned()));
+        let others = online.difference(allowed).difference(machine.topology.isolated());
+        return Look::noisy(seen, widened(machine, &others));
     }
     Look::quiet(seen)
 }
 
-pub(super) fn cpu_quota(machine: &Machine<'_>) -> Look {
-    if let Some(quota) = machine.topology.cpu_quota() {
-        let (used, period) = (quota.quota_us, quota.period_us);
-        let seen = format!(
-            "control group {} may use {used} us of every {period} us: {:.2} CPUs' worth",
-            quota.cgroup,
-            quota.cpus()
-        );
-        let remedy = "start the container without a CPU limit and give it CPUs of its own (docker: \
-                      --cpuset-cpus instead of --cpus; systemd: AllowedCPUs= instead of CPUQuota=)";
-        return Look::noisy(seen, Remedy::Do(remedy.to_owned()));
-    }
-    // None was found; that counts only where one would have shown.
-    let problem = machine.topology.problems().iter().find(|problem| {
-        let path = problem.path.to_string_lossy();
-        ["cgroup", "cpu.max", "cpu.cfs_", "mountinfo"].iter().any(|part| path.contains(part))
-    });
-    if let Some(problem) = problem {
-        return Why::Malformed { path: problem.path.clone(), message: problem.message.clone() }.into();
-    }
-    let shown = machine.text("proc/self/cgroup").and_then(|_| machine.text("proc/self/mountinfo"));
-    match shown {
-        Ok(mounts) if shows_quotas(&mounts) => {
-            Look::quiet("no control group that this process can see sets a CPU quota")
+/// Lets this process use CPUs that it may not use: by its own mask, as far as its cpuset allows.
+fn widened(machine: &Machine<'_>, wanted: &CpuSet) -> Remedy {
+    let (topology, mut outside) = (machine.topology, wanted.clone());
+    for excluded in topology.excluded() {
+        match &excluded.reason {
+            ExclusionReason::NotInAffinityMask | ExclusionReason::Isolated => {
+                outside = outside.difference(&excluded.cpus);
+            }
+            ExclusionReason::NotInCpuset { cgroup } if !excluded.cpus.intersection(wanted).is_empty() => {
+                return Remedy::Do(format!(
+                    "choose among {}, or give control group {cgroup} a wider cpuset (docker: --cpuset-cpus, \
+                     systemd: AllowedCPUs=)",
+                    topology.allowed()
+                ));
+            }
+            _ => {}
         }
-        Ok(_) => Look::undecided(
-            "no control-group file system with a CPU controller is mounted",
-            "a quota, if there is one, does not show here; whoever runs the container knows",
-        ),
-        Err(why) => why.into(),
     }
+    if wanted.is_empty() || !outside.is_empty() {
+        return Remedy::Do("run on a machine with two CPUs or more online".to_owned());
+    }
+    // The shell's mask is the one that the next program starts with.
+    Remedy::Run(format!("taskset -pc {} $$", topology.allowed().union(wanted)))
 }
 
-/// Says whether `/proc/self/mountinfo` has a control-group file system that tells quotas.
-fn shows_quotas(mountinfo: &str) -> bool {
-    mountinfo.lines().filter_map(|line| line.split_once(" - ")).any(|(_, mount)| {
-        let mut fields = mount.split(' ');
-        match fields.next() {
-            Some("cgroup2") => true,
-            Some("cgroup") => fields.nth(1).is_some_and(|options| options.split(',').any(|o| o == "cpu")),
-            _ => false,
+pub(super) fn cpu_quota(machine: &Machine<'_>) -> Look {
+    match machine.topology.cpu_quota() {
+        Quota::Unlimited => Look::quiet("no control group that this process can see sets a CPU quota"),
+        Quota::Limited(quota) => {
+            let (used, period) = (quota.quota_us, quota.period_us);
+            let seen = format!(
+                "control group {} may use {used} us of every {period} us: {:.2} CPUs' worth",
+                quota.cgroup,
+                quota.cpus()
+            );
+            // The two versions of control groups have different words for "no limit".
+            let none = if quota.file.ends_with("cpu.max") { "max" } else { "-1" };
+            // Commands are for the machine itself, also where a recording of it was read.
+            let root = machine.path("");
+            let file = Path::new("/").join(quota.file.strip_prefix(root).unwrap_or(&quota.file));
+            Look::noisy(seen, Remedy::Run(format!("echo {none} | sudo tee {}", remedy::word(&file))))
         }
-    })
+        Quota::Unknown { why } => Look::undecided(
+            why,
+            "a quota, if there is one, does not show here; whoever runs the container knows",
+        ),
+    }
 }
 
 pub(super) fn load(machine: &Machine<'_>) -> Look {
@@ -94,8 +102,8 @@ pub(super) fn smt_siblings(machine: &Machine<'_>) -> Look {
     let topology = machine.topology;
     let has_core = |cpu: u32| topology.cores().iter().any(|core| core.cpus.contains(cpu));
     let coreless: CpuSet = machine.chosen.iter().filter(|&cpu| !has_core(cpu)).collect();
-    // A core needs one CPU; what shares it is in use, or may be. An isolated sibling that was not
-    // chosen is idle: nothing runs there unless it is pinned there.
+    // A core needs one CPU; what shares it may be in use. An isolated sibling that was not chosen is
+    // idle: nothing runs there unless it is pinned there.
     let cores = topology.cores().iter().filter_map(|core| {
         let first = core.cpus.intersection(machine.chosen).first()?;
         let mut others = core.cpus.difference(&topology.isolated().difference(machine.chosen));
@@ -114,20 +122,25 @@ pub(super) fn smt_siblings(machine: &Machine<'_>) -> Look {
     let example = format!("CPU {first} shares its core with {}", cpus(others));
     let seen = match shared.len() {
         1 => example,
-        more => format!("{more} of the chosen cores have a second CPU in use: {example}, …"),
+        more => format!("{more} of the chosen cores have a second CPU online: {example}, …"),
     };
     Look::noisy(seen, without(machine, &siblings))
 }
 
 /// The chosen CPUs have their cores to themselves, as far as a guest can say that.
 fn alone(machine: &Machine<'_>) -> Look {
-    let seen = format!("{}: no core is shared with a CPU in use", cpus(machine.chosen));
-    if machine.is_virtual() {
-        let message =
-            "this is a virtual machine, and the host may run two virtual CPUs on one core all the same";
-        return Look::undecided(seen, message);
-    }
-    Look::quiet(seen)
+    let seen = format!("{}: no other CPU of their cores is online and open to all", cpus(machine.chosen));
+    let message = match machine.hypervisor {
+        Hypervisor::Absent => return Look::quiet(seen),
+        Hypervisor::Present { .. } => {
+            "this is a virtual machine, and the host may run two virtual CPUs on one core all the same"
+        }
+        Hypervisor::Unknown => {
+            "nothing tells whether this is a virtual machine, of which the host may run two virtual CPUs on one \
+             core all the same"
+        }
+    };
+    Look::undecided(seen, message)
 }
 
 /// Switches siblings off, unless the kernel has no switch for one of them (CPU 0 on most machines).
@@ -143,31 +156,44 @@ fn without(machine: &Machine<'_>, siblings: &CpuSet) -> Remedy {
 }
 
 pub(super) fn isolated(machine: &Machine<'_>) -> Look {
-    set_at_boot(machine, "isolated", |list| format!("isolcpus=managed_irq,domain,{list}"))
+    set_at_boot(machine, ("isolated", "isolated"), |list| format!("isolcpus=managed_irq,domain,{list}"))
 }
 
 pub(super) fn nohz_full(machine: &Machine<'_>) -> Look {
-    set_at_boot(machine, "nohz_full", |list| format!("nohz_full={list}"))
+    set_at_boot(machine, ("nohz_full", "free of the tick"), |list| format!("nohz_full={list}"))
 }
 
-fn set_at_boot(machine: &Machine<'_>, name: &str, option: fn(&CpuSet) -> String) -> Look {
+/// Looks at a set that is chosen at boot: its file, and the word for a CPU that is in it.
+fn set_at_boot(machine: &Machine<'_>, (name, word): (&str, &str), option: fn(&CpuSet) -> String) -> Look {
     let set = match machine.value(&format!("{CPU_DIR}/{name}"), read::list_or_null) {
         Ok(set) => set,
         Err(why) => return why.into(),
     };
-    let missing = machine.chosen.difference(&set);
-    if missing.is_empty() && !machine.chosen.is_empty() {
-        return Look::quiet(format!("{} in {name} ({set})", cpus(machine.chosen)));
+    let (topology, chosen) = (machine.topology, machine.chosen);
+    let missing = chosen.difference(&set);
+    if missing.is_empty() && !chosen.is_empty() {
+        return Look::quiet(format!("{} {word} ({name}: {set})", cpus(chosen)));
     }
     let seen = match set.is_empty() {
-        true => format!("no CPU is in {name}"),
-        false => format!("{name} is {set}, without {}", cpus(&missing)),
+        true => format!("no CPU is {word}"),
+        false => format!("{} not {word} ({name}: {set})", cpus(&missing)),
     };
-    // The boot CPU keeps the time for the others.
-    let rest = machine.topology.online().difference(machine.chosen);
-    if rest.is_empty() || machine.chosen.contains(0) {
-        let remedy = "choose fewer CPUs, and not CPU 0: the rest of the machine needs some to run on";
-        return Look::noisy(seen, Remedy::Do(remedy.to_owned()));
+    let rest = topology.online().difference(chosen);
+    if !rest.is_empty() && !chosen.contains(0) {
+        return Look::noisy(seen, Remedy::Boot(option(&set.union(chosen))));
     }
-    Look::noisy(seen, Remedy::Boot(option(&set.union(machine.chosen))))
+    // Somebody has to run the rest of the machine, and the boot CPU keeps the time for the others.
+    let (kept, spare) = machine.without_first_core();
+    Look::noisy(
+        seen,
+        Remedy::Do(match spare.is_empty() {
+            true => {
+                format!("choose other CPUs than {kept}: the rest of the machine needs one core to run on")
+            }
+            false => format!(
+                "leave {kept} to the rest of the machine, measure on {spare}, and boot with {}",
+                option(&set.union(&spare).difference(&kept))
+            ),
+        }),
+    )
 }

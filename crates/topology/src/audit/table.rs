@@ -66,8 +66,9 @@ pub(super) const RULES: [Rule; 19] = [
     Rule {
         check: Check::Interrupts,
         effect: "An interrupt takes the CPU for some 1 to 10 us; the network processing that follows may take \
-                 up to 2 ms at a stretch. A queue whose driver placed it itself (NVMe, virtio) refuses to move; \
-                 only isolcpus=managed_irq at boot keeps it away.",
+                 up to 2 ms at a stretch. Queues of network cards move. Those of disks (NVMe, virtio-blk, SCSI \
+                 controllers) are most often placed by the kernel, which then refuses the command for that line \
+                 (no file tells beforehand); isolcpus=managed_irq at boot keeps them away as far as it can.",
         absent: OTHER_ROOT,
         look: interrupts::interrupts,
     },
@@ -137,8 +138,10 @@ pub(super) const RULES: [Rule; 19] = [
     },
     Rule {
         check: Check::PerfEventParanoid,
-        effect: "It lengthens no tail, and hides what does: at 2 a thread's time in the kernel (network, page \
-                 faults) is not counted, above 2 nothing is. Root and CAP_PERFMON are exempt on most kernels.",
+        effect: "It lengthens no tail, and hides what does: from 2 on a thread's time in the kernel (network, \
+                 page faults) is not counted. Levels above 2 mean the same, except on kernels with the patch of \
+                 Debian, Ubuntu or Android, where nothing is counted. Root is exempt, and CAP_PERFMON on most \
+                 kernels.",
         absent: "the kernel is built without perf events, or a container hides the file",
         look: kernel::perf_event_paranoid,
     },

@@ -11,6 +11,9 @@ use crate::cpulist::quoted;
 use crate::model::ExclusionReason;
 use crate::topology::Topology;
 
+/// The most threads of one request; see [`Request::threads`].
+const THREADS_MAX: usize = 65_536;
+
 /// Threads of one role that want logical CPUs by one rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
@@ -18,7 +21,8 @@ pub struct Request {
     pub role: Role,
     /// Where they want to be.
     pub rule: Rule,
-    /// How many they are; none is no error, whatever the rule.
+    /// How many they are, at most 65 536: eight for each CPU of the largest kernel (`NR_CPUS`, 8192),
+    /// so that a mistyped number is an error and not an allocation. None is no error, whatever the rule.
     pub threads: usize,
 }
 
@@ -73,8 +77,8 @@ fn parse_request(who: Option<&str>, rule: &str) -> Result<Request, ParseRequests
 ///
 /// No CPU is given to two requests, and only lists and formulas may put two requests on one
 /// core. Lists and formulas come first, as they cannot yield; then the other rules; then
-/// `other-package`, and at last `client-on-rest`. Among those of one turn the order of the
-/// requests counts.
+/// `same-package`, so that it joins nobody who wants to be elsewhere; then `other-package`, and at
+/// last `client-on-rest`. Among those of one turn the order of the requests counts.
 ///
 /// # Errors
 ///
@@ -114,8 +118,9 @@ pub fn arrange(topology: &Topology, requests: &[Request]) -> Result<Placement, P
 fn turn(rule: &Rule) -> u8 {
     match rule {
         Rule::List(_) | Rule::Formula(_) => 0,
-        Rule::OtherPackage => 2,
-        Rule::ClientOnRest => 3,
+        Rule::SamePackage => 2,
+        Rule::OtherPackage => 3,
+        Rule::ClientOnRest => 4,
         _ => 1,
     }
 }
@@ -133,6 +138,9 @@ impl Ask<'_> {
     pub(super) fn answer(&self, topology: &Topology, taken: &Taken) -> Result<Vec<u32>, PlacementError> {
         if self.threads == 0 {
             return Ok(Vec::new());
+        }
+        if self.threads > THREADS_MAX {
+            return Err(self.impossible(Shortage::TooManyThreads { most: THREADS_MAX }));
         }
         match self.rule {
             Rule::List(order) => {

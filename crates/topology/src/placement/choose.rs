@@ -6,6 +6,7 @@ use super::order::{last_level_caches, pack, spread};
 use super::per_package;
 use super::rule::Rule;
 use crate::cpuset::CpuSet;
+use crate::model::{CacheKind, Package};
 
 /// Gives a logical CPU for each of `threads` threads, at least one, by a rule that names no CPUs.
 pub(super) fn choose(floor: &Floor<'_>, rule: &Rule, threads: usize) -> Result<Vec<u32>, Shortage> {
@@ -22,6 +23,7 @@ pub(super) fn choose(floor: &Floor<'_>, rule: &Rule, threads: usize) -> Result<V
         }
         Rule::PhysicalLogical { physical, logical } => shaped(floor, physical, logical),
         Rule::PerPackage { cores } => per_package::first_free(floor, cores, threads),
+        Rule::SamePackage => same_packages(floor, threads),
         Rule::OtherPackage => other_package(floor, threads),
         Rule::ClientOnRest => last_cores(&floor.free(), threads),
         // They name CPUs, so they are never asked for here.
@@ -82,7 +84,8 @@ fn shaped(floor: &Floor<'_>, needed: usize, threads: usize) -> Result<Vec<u32>, 
 fn one_cache(floor: &Floor<'_>, threads: usize) -> Result<Vec<u32>, Shortage> {
     let caches: Vec<&CpuSet> = last_level_caches(floor.topology).map(|cache| &cache.cpus).collect();
     if caches.is_empty() {
-        return Err(Shortage::NoLastLevelCache);
+        let data = floor.topology.caches().iter().filter(|cache| cache.kind != CacheKind::Instruction);
+        return Err(Shortage::NoLastLevelCache { highest: data.map(|cache| cache.level).max() });
     }
     in_one_part(floor, &caches, threads).map_err(|largest| Shortage::CacheTooSmall { largest })
 }
@@ -108,14 +111,38 @@ fn in_one_part(floor: &Floor<'_>, parts: &[&CpuSet], threads: usize) -> Result<V
     Ok(deal(&cores).into_iter().take(threads).collect())
 }
 
-fn other_package(floor: &Floor<'_>, needed: usize) -> Result<Vec<u32>, Shortage> {
+/// Round robin over the packages in use, none of which gets two threads more than another.
+fn same_packages(floor: &Floor<'_>, threads: usize) -> Result<Vec<u32>, Shortage> {
+    let (used, _) = packages(floor)?;
+    if used.is_empty() {
+        return Err(Shortage::NoPackageInUse);
+    }
+    let lowest = |part: &Floor<'_>| part.free().into_iter().map(Slot::lowest).collect();
+    let rows: Vec<Vec<u32>> = used.iter().map(lowest).collect();
+    let (fewer, more) = (threads / rows.len(), threads.div_ceil(rows.len()));
+    let even: Vec<&[u32]> = rows.iter().map(|row| row.get(..more).unwrap_or(row)).collect();
+    let dealt = deal(&even);
+    if dealt.len() < threads || even.iter().any(|row| row.len() < fewer) {
+        let least = rows.iter().map(Vec::len).min().unwrap_or(0);
+        return Err(Shortage::SamePackages { packages: rows.len(), free: rows.concat().len(), least });
+    }
+    Ok(dealt.into_iter().take(threads).collect())
+}
+
+/// The packages where other requests have CPUs, and those where none has.
+fn packages<'a>(floor: &Floor<'a>) -> Result<(Vec<Floor<'a>>, Vec<Floor<'a>>), Shortage> {
     let packages = floor.topology.packages();
     if packages.is_empty() {
         return Err(Shortage::NoPackages);
     }
-    let untouched =
-        packages.iter().filter(|package| !floor.taken.keys().any(|&cpu| package.cpus.contains(cpu)));
-    let parts: Vec<Floor<'_>> = untouched.map(|package| floor.only(&package.cpus)).collect();
+    let is_used = |package: &&Package| floor.taken.keys().any(|&cpu| package.cpus.contains(cpu));
+    let (used, untouched): (Vec<&Package>, Vec<&Package>) = packages.iter().partition(is_used);
+    let parts = |packages: Vec<&Package>| packages.iter().map(|package| floor.only(&package.cpus)).collect();
+    Ok((parts(used), parts(untouched)))
+}
+
+fn other_package(floor: &Floor<'_>, needed: usize) -> Result<Vec<u32>, Shortage> {
+    let (_, parts) = packages(floor)?;
     let largest = parts.iter().map(|part| part.cores.len()).max().unwrap_or(0);
     let chosen = parts.iter().find(|part| part.cores.len() >= needed);
     first_cores(&chosen.ok_or(Shortage::NoOtherPackage { needed, largest })?.free(), needed)

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::cpuset::CpuSet;
 use crate::topology::Topology;
+use crate::view::words::count;
 
 use hierarchy::Hierarchy;
 use structure::Structure;
@@ -42,8 +43,9 @@ pub enum Exactness {
 pub enum EnumerateError {
     /// There are fewer allowed logical CPUs than threads.
     #[error(
-        "{threads} threads need a logical CPU each, but only {allowed} are allowed; enumerate fewer \
-         threads, or allow more CPUs"
+        "{threads} threads need a logical CPU each, but only {allowed} {} allowed; enumerate fewer \
+         threads, or allow more CPUs",
+        if *.allowed == 1 { "is" } else { "are" }
     )]
     NotEnough {
         /// The number of threads.
@@ -53,8 +55,9 @@ pub enum EnumerateError {
     },
     /// There are more placements than was wished for.
     #[error(
-        "there are more than {limit} placements of {threads} threads that differ; enumerate fewer \
-         threads, or raise the limit"
+        "there are more than {limit} placements of {} that differ; enumerate fewer \
+         threads, or raise the limit",
+        count(*.threads, "thread")
     )]
     TooMany {
         /// The number of threads.

@@ -4,6 +4,7 @@ use super::role::Role;
 use super::rule::Rule;
 use crate::cpuset::CpuSet;
 use crate::model::ExclusionReason;
+use crate::view::words::count;
 
 /// A placement that the machine cannot give.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,11 +87,7 @@ pub enum PlacementError {
 }
 
 fn whose(role: Option<Role>, threads: usize) -> String {
-    let plural = if threads == 1 { "" } else { "s" };
-    match role {
-        Some(role) => format!("{threads} {role} thread{plural}"),
-        None => format!("{threads} thread{plural}"),
-    }
+    role.map_or_else(|| count(threads, "thread"), |role| count(threads, &format!("{role} thread")))
 }
 
 /// What a rule lacks. A core is free when no other request has a CPU of it.
@@ -98,7 +95,10 @@ fn whose(role: Option<Role>, threads: usize) -> String {
 #[non_exhaustive]
 pub enum Shortage {
     /// There are too few free cores.
-    #[error("it needs {needed} free cores, and {free} can be had; start fewer threads, or allow more CPUs")]
+    #[error(
+        "it needs {}, and {free} can be had; start fewer threads, or allow more CPUs",
+        count(*.needed, "free core")
+    )]
     Cores {
         /// The cores needed.
         needed: usize,
@@ -107,8 +107,10 @@ pub enum Shortage {
     },
     /// There are too few free cores with enough allowed SMT siblings.
     #[error(
-        "it needs {needed} free cores with {siblings} allowed SMT siblings, and {free} can be had; start \
-         fewer threads, allow more CPUs, or see whether SMT is off"
+        "it needs {} with {}, and {free} can be had; start \
+         fewer threads, allow more CPUs, or see whether SMT is off",
+        count(*.needed, "free core"),
+        count(*.siblings, "allowed SMT sibling")
     )]
     Siblings {
         /// The cores needed.
@@ -119,14 +121,20 @@ pub enum Shortage {
         free: usize,
     },
     /// The free cores have too few logical CPUs.
-    #[error("free cores have {free} allowed logical CPUs; start fewer threads, or allow more CPUs")]
+    #[error(
+        "free cores have {}; start fewer threads, or allow more CPUs",
+        count(*.free, "allowed logical CPU")
+    )]
     Cpus {
         /// The allowed logical CPUs of free cores.
         free: usize,
     },
     /// No file tells of a cache of level 3 or more.
-    #[error("the machine tells of no last-level cache; take `one-node`, `pack` or a CPU list")]
-    NoLastLevelCache,
+    #[error("{}; take `pack` or a CPU list", no_last_level(*.highest))]
+    NoLastLevelCache {
+        /// The level of the last cache that holds data; `None` where no file tells of one.
+        highest: Option<u8>,
+    },
     /// No last-level cache has enough logical CPUs.
     #[error(
         "no last-level cache has so many free CPUs, the best has {largest}; start fewer threads, or take `pack`"
@@ -136,7 +144,7 @@ pub enum Shortage {
         largest: usize,
     },
     /// The kernel tells of no NUMA node with CPUs.
-    #[error("the machine tells of no NUMA nodes; take `one-l3`, `pack` or a CPU list")]
+    #[error("the machine tells of no NUMA nodes; take `pack` or a CPU list")]
     NoNumaNodes,
     /// No NUMA node has enough logical CPUs.
     #[error(
@@ -151,8 +159,10 @@ pub enum Shortage {
     NoPackages,
     /// There are too few packages with enough cores.
     #[error(
-        "it needs {needed} packages with {cores} allowed cores each, and {usable} can be had; start fewer \
-         threads, or allow more CPUs"
+        "it needs {} with {} each, and {usable} can be had; start fewer \
+         threads, or allow more CPUs",
+        count(*.needed, "package"),
+        count(*.cores, "allowed core")
     )]
     Packages {
         /// The packages needed.
@@ -167,14 +177,42 @@ pub enum Shortage {
     SetsTaken,
     /// There is no package without another request that has enough cores.
     #[error(
-        "no package that other roles leave alone has {needed} free cores, the best has {largest}; start \
-         fewer threads, allow more CPUs, or take `client-on-rest`"
+        "no package that other roles leave alone has {}, the best has {largest}; start \
+         fewer threads, allow more CPUs, or take `client-on-rest`",
+        count(*.needed, "free core")
     )]
     NoOtherPackage {
         /// The cores needed.
         needed: usize,
         /// The most free cores of a package on which no other request has a CPU.
         largest: usize,
+    },
+    /// No package is another request's yet, so there is none to share.
+    #[error(
+        "no other role has a CPU in a known package before it is decided; place another role first, or take \
+         `one-per-core`"
+    )]
+    NoPackageInUse,
+    /// The packages of other requests have too few free cores for an even share each.
+    #[error(
+        "it deals its threads evenly over {} that other roles use, with {} together and at least {least} in \
+         each; start fewer threads, allow more CPUs, or take `client-on-rest`",
+        count(*.packages, "package"),
+        count(*.free, "free core")
+    )]
+    SamePackages {
+        /// The packages in which other requests have CPUs.
+        packages: usize,
+        /// The free cores of all of them.
+        free: usize,
+        /// The free cores of the package that has the fewest.
+        least: usize,
+    },
+    /// There are more threads than any machine has CPUs for.
+    #[error("a request is for {most} threads at most; start fewer threads")]
+    TooManyThreads {
+        /// The most threads of a request.
+        most: usize,
     },
     /// The rule is for another number of threads.
     #[error("the number of threads must be {exactly}")]
@@ -190,7 +228,9 @@ pub enum Shortage {
     },
     /// There cannot be so many cores for so many threads.
     #[error(
-        "{physical} cores for {logical} threads make no sense; take a core at least, and no more than threads"
+        "{} for {} make no sense; take a core at least, and no more than threads",
+        count(*.physical, "core"),
+        count(*.logical, "thread")
     )]
     Shape {
         /// The cores.
@@ -219,6 +259,13 @@ pub enum Shortage {
         /// The most sets that are listed.
         most: usize,
     },
+}
+
+fn no_last_level(highest: Option<u8>) -> String {
+    match highest {
+        Some(level) => format!("the last-level cache is an L{level}, and the rule needs an L3 or higher"),
+        None => "the machine tells of no caches that hold data".to_owned(),
+    }
 }
 
 /// What would let this process use a CPU.

@@ -6,6 +6,10 @@ use serde::Serialize;
 /// used them on 24 logical CPUs. In the formulas, i is the thread's number, from 0, and Φ the
 /// number of online logical CPUs.
 ///
+/// Source: S. Blasco Valencia, *Estudio de detección y amortización de contención sobre la interfaz
+/// de red en sistemas Linux en escenarios de concurrencia sobre máquinas multicore*, thesis,
+/// Universidad de Chile, 2016; there they are called DummyAffinity, EquitativeAffinity and so on.
+///
 /// They are CPU numbers and know nothing of the topology: what a number is differs between
 /// machines, several threads may get one CPU, and where online CPUs are not numbered from 0
 /// without gaps a number may not exist. Take them to repeat that study, and a rule otherwise.

@@ -19,6 +19,12 @@ const SETS_MAX: usize = 65_536;
 /// - If fewer are, there is a set for every combination of packages, in lexicographic order,
 ///   with the first `cores` cores of each.
 ///
+/// Source: A. M. Bernal Montana, *Characterization of Cloud-Based Applications for Different Memory
+/// Resource Sharing Scenarios*, M.Sc. thesis, University of Texas at San Antonio, 2017. These are the
+/// core sets of its tables 2 and 3, for 4 and 8 threads on 4 packages of 8 cores. Its co-runs have
+/// two programs on the same packages: a set as a [`Rule::List`] for one, [`Rule::SamePackage`] for the
+/// other.
+///
 /// Inside a set the packages come one after the other. Packages with fewer than `cores` allowed
 /// cores do not count.
 ///

@@ -11,8 +11,8 @@ use crate::cpulist::quoted;
 
 /// What to write, for messages.
 pub(super) const FORMS: &str = "`one-thread`, `one-per-core`, `smt-pair`, `pack`, `spread`, `one-l3`, \
-     `one-node`, `2-physical-4-logical`, `2-per-package`, `other-package`, `client-on-rest`, a formula \
-     (`dummy`, `equitative`, `pair`, `impair`, `simplecore`, `numapair`) or a CPU list like `4,0,2-3`";
+     `one-node`, `2-physical-4-logical`, `2-per-package`, `same-package`, `other-package`, `client-on-rest`, \
+     a formula (`dummy`, `equitative`, `pair`, `impair`, `simplecore`, `numapair`) or a CPU list like `4,0,2-3`";
 
 /// A named rule that turns a number of threads into logical CPUs. Typed, printed and serialised
 /// as its name, such as `smt-pair` or `2-per-package`.
@@ -67,11 +67,18 @@ pub enum Rule {
     },
     /// `2-per-package`: so many cores (2) in each of as many packages as the threads fill, one CPU
     /// per core: the first free one of [`per_package_sets`](crate::per_package_sets). For studies
-    /// of what threads of one package share, its last-level cache and memory channels.
+    /// of what threads of one package share, its last-level cache and memory channels; the source is
+    /// named there.
     PerPackage {
         /// The cores in each package; at least 1, and a divisor of the number of threads.
         cores: usize,
     },
+    /// `same-package`: each thread on a free core of its own, on the core's lowest CPU, in the packages
+    /// where other requests have CPUs, dealt evenly over all of these; decided after all rules but
+    /// `other-package` and `client-on-rest`. For two programs that share caches and memory channels and
+    /// no core, as in the co-runs of the study that [`per_package_sets`](crate::per_package_sets)
+    /// names, next to `other-package`, where they share neither.
+    SamePackage,
     /// `other-package`: each thread on a free core of its own, in the first package with enough of
     /// them on which no other request has a CPU; decided after all rules but `client-on-rest`.
     /// Keeps a client or a co-runner off the caches and the memory channels of what is measured.
@@ -84,7 +91,8 @@ pub enum Rule {
     /// last CPUs unused. Decided before all rules. For what no rule says.
     List(CpuOrder),
     /// `dummy`, `equitative`, `pair`, `impair`, `simplecore` or `numapair`: CPU numbers by formula,
-    /// several threads on one CPU included. Decided with the lists. To repeat a published study.
+    /// several threads on one CPU included. Decided with the lists. To repeat the study that
+    /// [`Formula`] names.
     Formula(Formula),
 }
 
@@ -117,7 +125,7 @@ pub enum ParseRuleError {
 }
 
 impl Rule {
-    const PLAIN: [(&'static str, Self); 9] = [
+    const PLAIN: [(&'static str, Self); 10] = [
         ("one-thread", Self::OneThread),
         ("one-per-core", Self::OnePerCore),
         ("smt-pair", Self::SmtPair),
@@ -125,6 +133,7 @@ impl Rule {
         ("spread", Self::Spread),
         ("one-l3", Self::OneL3),
         ("one-node", Self::OneNode),
+        ("same-package", Self::SamePackage),
         ("other-package", Self::OtherPackage),
         ("client-on-rest", Self::ClientOnRest),
     ];

@@ -6,6 +6,7 @@ use crate::cpuset::CpuSet;
 use crate::model::{Cache, CacheKind, Core};
 use crate::read::files::{CPU_DIR, Files, Form, Forms, list, mask};
 use crate::read::parse;
+use crate::view::words::cpus as named;
 
 const SHARING: &[Form] = &[mask("shared_cpu_map"), list("shared_cpu_list")];
 
@@ -52,7 +53,7 @@ pub(crate) fn read(files: &mut Files<'_>, cpus: &CpuSet, cores: &[Core]) -> Vec<
     }
     // Where no CPU has one, the architecture has none to tell of.
     if let Some(cpu) = untold.first().filter(|_| untold != *cpus) {
-        let message = format!("no directory tells the caches of CPUs {untold}");
+        let message = format!("no directory tells the caches of {}", named(&untold));
         files.problem(&format!("{CPU_DIR}/cpu{cpu}/cache"), message);
     }
     caches
@@ -118,7 +119,7 @@ impl Reader<'_, '_> {
         // Lists may still name CPUs that have gone offline since.
         let sharing = listed.intersection(self.cpus);
         if !sharing.contains(cpu) {
-            let message = format!("says that CPUs `{listed}` share the cache, without CPU {cpu} itself");
+            let message = format!("says that the cache is shared by `{listed}`, without CPU {cpu} itself");
             self.files.problem(&self.sharing.path(dir), message);
             return Index::Unusable;
         }

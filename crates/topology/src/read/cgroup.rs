@@ -6,7 +6,7 @@
 
 use crate::cpulist::parse_list;
 use crate::cpuset::CpuSet;
-use crate::model::CpuQuota;
+use crate::model::{CpuQuota, Quota};
 use crate::read::files::Files;
 use crate::read::parse;
 
@@ -21,45 +21,68 @@ struct Hierarchy {
     above: String,
 }
 
+/// What is known of the process's place in one hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    At(Hierarchy),
+    /// It is mounted, and its mounts do not show the process's group.
+    Elsewhere {
+        path: String,
+    },
+    NotMounted,
+}
+
+impl Place {
+    fn hierarchy(&self) -> Option<&Hierarchy> {
+        match self {
+            Self::At(hierarchy) => Some(hierarchy),
+            Self::Elsewhere { .. } | Self::NotMounted => None,
+        }
+    }
+}
+
 /// The hierarchies that matter here. A machine may have both versions at once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Groups {
-    unified: Option<Hierarchy>,
-    cpuset: Option<Hierarchy>,
-    cpu: Option<Hierarchy>,
+    unified: Place,
+    cpuset: Place,
+    cpu: Place,
 }
 
 impl Groups {
-    /// Reads which groups the process is in. Without control groups, none.
+    /// Reads which groups the process is in.
     ///
     /// `process` is its directory, `proc/self` or the like.
     pub(crate) fn read(files: &mut Files<'_>, process: &str) -> Self {
-        let members =
-            files.optional(&format!("{process}/cgroup"), |text| parsed(members(text))).unwrap_or_default();
-        let mounts = files.optional(&format!("{process}/mountinfo"), |text| parsed(mounts(text)));
-        let mounts = match mounts {
+        let members = files.optional(&format!("{process}/cgroup"), members).unwrap_or_default();
+        let mounts = match files.optional(&format!("{process}/mountinfo"), mounts) {
             Some(mounts) => mounts,
-            None => files.optional("proc/mounts", |text| parsed(old_mounts(text))).unwrap_or_default(),
+            None => files.optional("proc/mounts", old_mounts).unwrap_or_default(),
         };
         let path_of = |controller: &str| {
             let member = members.iter().find(|member| member.controllers.iter().any(|c| c == controller));
             member.map(|member| member.path.clone())
         };
         let find = |controller: &str, path: Option<String>| {
-            let path = path?;
             let mounts = mounts.iter().filter(|mount| mount.controllers.iter().any(|c| c == controller));
-            // The mount that shows the process's own group; of several the last, which hides the others.
-            let best = mounts.max_by_key(|mount| below(&mount.top, &path).is_some())?;
-            Some(Hierarchy::new(best, &path))
+            path.map_or(Place::NotMounted, |path| place(mounts, path))
         };
         // The path in the cpuset hierarchy alone is all that kernels before 2.6.24 tell.
         let in_cpuset =
             path_of("cpuset").or_else(|| files.optional(&format!("{process}/cpuset"), parse::line));
-        Self {
+        let groups = Self {
             unified: find("", path_of("").or_else(|| in_cpuset.clone())),
             cpuset: find("cpuset", in_cpuset),
             cpu: find("cpu", path_of("cpu")),
+        };
+        for place in [&groups.unified, &groups.cpuset, &groups.cpu] {
+            if let Place::Elsewhere { path } = place {
+                let message =
+                    format!("is in group `{path}`, which no mounted control-group file system shows");
+                files.problem(&format!("{process}/cgroup"), message);
+            }
         }
+        groups
     }
 
     /// Reads the CPUs that the nearest group with a cpuset allows, and names that group.
@@ -68,7 +91,7 @@ impl Groups {
         const FIRST: [&str; 4] = ["cpuset.effective_cpus", "effective_cpus", "cpuset.cpus", "cpus"];
         let names = [(&self.cpuset, FIRST.as_slice()), (&self.unified, &["cpuset.cpus.effective"])];
         for (hierarchy, names) in names {
-            let Some(hierarchy) = hierarchy else { continue };
+            let Some(hierarchy) = hierarchy.hierarchy() else { continue };
             for (dir, group) in hierarchy.upwards() {
                 let mut cpus = |name| files.optional(&format!("{dir}/{name}"), parse_list);
                 // An empty file is a group that was never given CPUs; the one above counts.
@@ -82,18 +105,58 @@ impl Groups {
     }
 
     /// Reads the tightest quota of the process's group and all those above.
-    pub(crate) fn quota(&self, files: &mut Files<'_>) -> Option<CpuQuota> {
+    pub(crate) fn quota(&self, files: &mut Files<'_>) -> Quota {
         type Reader = fn(&mut Files<'_>, &str) -> Option<(u64, u64)>;
-        let ways: [(&Option<Hierarchy>, Reader); 2] =
-            [(&self.unified, unified_quota), (&self.cpu, old_quota)];
+        let ways: [(&Place, &str, Reader); 2] =
+            [(&self.unified, "cpu.max", unified_quota), (&self.cpu, "cpu.cfs_quota_us", old_quota)];
+        let problems_before = files.problems();
         let mut quotas = Vec::new();
-        for (hierarchy, read) in ways {
-            for (dir, cgroup) in hierarchy.iter().flat_map(Hierarchy::upwards) {
-                let quota = read(files, &dir);
-                quotas.extend(quota.map(|(quota_us, period_us)| CpuQuota { quota_us, period_us, cgroup }));
+        for (place, name, read) in ways {
+            for (dir, cgroup) in place.hierarchy().into_iter().flat_map(Hierarchy::upwards) {
+                let Some((quota_us, period_us)) = read(files, &dir) else { continue };
+                let file = files.source().name(&format!("{dir}/{name}"));
+                quotas.push(CpuQuota { quota_us, period_us, cgroup, file });
             }
         }
-        quotas.into_iter().min_by(|a, b| a.cpus().total_cmp(&b.cpus()))
+        let malformed = files.problems() > problems_before;
+        match quotas.into_iter().min_by(|a, b| a.cpus().total_cmp(&b.cpus())) {
+            Some(tightest) => Quota::Limited(tightest),
+            None if malformed => Quota::Unknown { why: "a file of the quota is malformed".to_owned() },
+            None => self.without_quota(files),
+        }
+    }
+
+    /// Tells whether a quota would have been seen.
+    fn without_quota(&self, files: &mut Files<'_>) -> Quota {
+        let unknown = |why: String| Quota::Unknown { why };
+        let places = [&self.unified, &self.cpu];
+        for place in places {
+            if let Place::Elsewhere { path } = place {
+                return unknown(format!(
+                    "no mounted control-group file system shows this process's group `{path}`"
+                ));
+            }
+        }
+        let mut own = places.iter().filter_map(|place| place.hierarchy()).map(Hierarchy::upwards);
+        match own.next().and_then(|groups| groups.into_iter().next()) {
+            None => unknown("no control-group file system with a CPU controller is mounted".to_owned()),
+            Some((dir, _)) if files.names(&dir).is_none() => unknown(format!("there is no directory /{dir}")),
+            Some(_) => Quota::Unlimited,
+        }
+    }
+}
+
+/// The mount that shows the process's own group; of several the last, which hides the others.
+fn place<'a>(mounts: impl Iterator<Item = &'a Mount>, path: String) -> Place {
+    let mut mounts = mounts.peekable();
+    if mounts.peek().is_none() {
+        return Place::NotMounted;
+    }
+    let shows = |mount: &&Mount| below(&mount.top, &path).is_some();
+    let outside = path.split('/').any(|part| part == "..");
+    match mounts.filter(shows).last().filter(|_| !outside) {
+        Some(mount) => Place::At(Hierarchy::new(mount, &path)),
+        None => Place::Elsewhere { path },
     }
 }
 
@@ -102,10 +165,20 @@ fn unified_quota(files: &mut Files<'_>, dir: &str) -> Option<(u64, u64)> {
 }
 
 fn old_quota(files: &mut Files<'_>, dir: &str) -> Option<(u64, u64)> {
-    let quota: i64 = files.optional(&format!("{dir}/cpu.cfs_quota_us"), parse::number)?;
-    let quota = u64::try_from(quota).ok()?; // −1 is "no limit".
-    let period = files.optional(&format!("{dir}/cpu.cfs_period_us"), parse::number)?;
-    Some((quota, period)).filter(|_| period > 0)
+    let quota = files.optional(&format!("{dir}/cpu.cfs_quota_us"), cfs_quota).flatten()?;
+    Some((quota, files.required(&format!("{dir}/cpu.cfs_period_us"), cfs_period)?))
+}
+
+/// Parses `cpu.cfs_quota_us`; −1 is "no limit".
+fn cfs_quota(text: &str) -> Result<Option<u64>, String> {
+    if text.trim() == "-1" { Ok(None) } else { parse::number(text).map(Some) }
+}
+
+fn cfs_period(text: &str) -> Result<u64, String> {
+    match parse::number(text)? {
+        0 => Err("has a period of 0 us".to_owned()),
+        period => Ok(period),
+    }
 }
 
 /// Parses `cpu.max`: `max 100000` or `250000 100000`. `None` is "no limit".
@@ -120,8 +193,7 @@ fn cpu_max(text: &str) -> Result<Option<(u64, u64)>, String> {
 
 impl Hierarchy {
     fn new(mount: &Mount, path: &str) -> Self {
-        // In a container the mount may show a part of the hierarchy only. A path that is not below
-        // that part belongs to another namespace; the mounted group is then all there is to ask.
+        // In a container the mount may show a part of the hierarchy only.
         Self {
             mount: mount.point.trim_matches('/').to_owned(),
             group: below(&mount.top, path).unwrap_or_default().to_owned(),
@@ -165,9 +237,11 @@ struct Member {
     path: String,
 }
 
-/// For parsers that skip the lines they do not understand.
-fn parsed<T>(value: T) -> Result<T, String> {
-    Ok(value)
+/// The entries of lines; lines that are none are skipped, unless there is nothing else.
+fn entries<T>(text: &str, entry: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
+    let entries: Vec<T> = text.lines().filter_map(entry).collect();
+    let none = entries.is_empty() && !text.trim().is_empty();
+    if none { Err("has no line in the form of proc(5)".to_owned()) } else { Ok(entries) }
 }
 
 fn controllers(list: &str) -> Vec<String> {
@@ -175,36 +249,36 @@ fn controllers(list: &str) -> Vec<String> {
 }
 
 /// Parses `/proc/PID/cgroup`: lines `ID:CONTROLLERS:PATH`.
-fn members(text: &str) -> Vec<Member> {
+fn members(text: &str) -> Result<Vec<Member>, String> {
     let member = |line: &str| {
         let mut fields = line.splitn(3, ':').skip(1);
         Some(Member { controllers: controllers(fields.next()?), path: fields.next()?.to_owned() })
     };
-    text.lines().filter_map(member).collect()
+    entries(text, member)
 }
 
 /// Parses `/proc/PID/mountinfo`: `ID PARENT DEV ROOT POINT OPTIONS … - TYPE SOURCE SUPER-OPTIONS`;
 /// see proc_pid_mountinfo(5).
-fn mounts(text: &str) -> Vec<Mount> {
+fn mounts(text: &str) -> Result<Vec<Mount>, String> {
     let mount = |line: &str| {
         let (left, right) = line.split_once(" - ")?;
         let mut left = left.split(' ').skip(3);
         let (top, point) = (left.next()?, left.next()?);
         let mut right = right.split(' ');
         let (kind, options) = (right.next()?, right.nth(1)?);
-        new_mount(kind, (top, point), options)
+        Some(new_mount(kind, (top, point), options))
     };
-    text.lines().filter_map(mount).collect()
+    Ok(entries(text, mount)?.into_iter().flatten().collect())
 }
 
 /// Parses `/proc/mounts`: `SOURCE POINT TYPE OPTIONS …`; see fstab(5).
-fn old_mounts(text: &str) -> Vec<Mount> {
+fn old_mounts(text: &str) -> Result<Vec<Mount>, String> {
     let mount = |line: &str| {
         let mut fields = line.split(' ').skip(1);
         let (point, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
-        new_mount(kind, ("/", point), options)
+        Some(new_mount(kind, ("/", point), options))
     };
-    text.lines().filter_map(mount).collect()
+    Ok(entries(text, mount)?.into_iter().flatten().collect())
 }
 
 fn new_mount(kind: &str, (top, point): (&str, &str), options: &str) -> Option<Mount> {
@@ -230,6 +304,10 @@ mod tests {
 
     use super::*;
 
+    fn one(line: &str) -> Mount {
+        mounts(line).unwrap().remove(0)
+    }
+
     #[test]
     fn a_quota_or_none() {
         assert_eq!(cpu_max("max 100000\n"), Ok(None));
@@ -241,7 +319,7 @@ mod tests {
 
     #[test]
     fn groups_from_the_process_upwards() {
-        let mount = &mounts("42 32 0:39 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")[0];
+        let mount = &one("42 32 0:39 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         let named = Hierarchy::new(mount, "/a.slice/b").upwards();
         let expected = [
             ("sys/fs/cgroup/a.slice/b", "/a.slice/b"),
@@ -253,23 +331,28 @@ mod tests {
 
     #[test]
     fn a_container_sees_a_part_of_the_hierarchy() {
-        let mount =
-            &mounts("1 2 0:9 /docker/x /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n")[0];
+        let mount = &one("1 2 0:9 /docker/x /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");
         let inside = Hierarchy::new(mount, "/docker/x/y").upwards();
         let dirs: Vec<&str> = inside.iter().map(|(dir, _)| dir.as_str()).collect();
         assert_eq!(dirs, ["sys/fs/cgroup/cpu,cpuacct/y", "sys/fs/cgroup/cpu,cpuacct"]);
         assert_eq!(inside[1].1, "/docker/x");
-        // Seen from another namespace.
-        let outside = Hierarchy::new(mount, "/docker/xx").upwards();
-        assert_eq!(outside, [("sys/fs/cgroup/cpu,cpuacct".to_owned(), "/docker/x".to_owned())]);
+        // Seen from another namespace, and from outside of the own one.
+        for path in ["/docker/xx", "/../y"] {
+            assert_eq!(
+                place([mount].into_iter(), path.to_owned()),
+                Place::Elsewhere { path: path.to_owned() }
+            );
+        }
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in "[0-9a-z:,/ .\\-\\\\\n]{0,200}|\\PC{0,80}") {
-            for mount in mounts(&text).iter().chain(&old_mounts(&text)) {
-                for member in members(&text) {
-                    let _ = Hierarchy::new(mount, &member.path).upwards();
+            let mounts = [mounts(&text), old_mounts(&text)].into_iter().flatten().flatten();
+            let mounts: Vec<Mount> = mounts.collect();
+            for member in members(&text).unwrap_or_default() {
+                if let Place::At(hierarchy) = place(mounts.iter(), member.path) {
+                    prop_assert!(!hierarchy.upwards().is_empty());
                 }
             }
             let _ = cpu_max(&text);

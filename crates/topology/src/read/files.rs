@@ -96,8 +96,8 @@ impl<'a> Files<'a> {
                 return None;
             }
         }
-        // One development version of the kernel wrote a zero byte at the end of every list.
-        match parse(self.text.trim_end_matches('\0')) {
+        // Some versions of the kernel write a zero byte at the end, before or behind the line break.
+        match parse(self.text.trim_end_matches(['\0', '\n'])) {
             Ok(value) => Some(value),
             Err(wrong) => {
                 self.problem(path, wrong);

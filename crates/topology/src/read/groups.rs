@@ -5,6 +5,7 @@ use crate::model::{Cluster, Core, Die, Package};
 
 use crate::read::files::{CPU_DIR, Files, Form, Forms, list, mask};
 use crate::read::parse;
+use crate::view::words::cpus as named;
 
 /// What one kind of group is called, and where its lists stand, best first.
 struct Kind {
@@ -78,24 +79,23 @@ fn is_default(files: &mut Files<'_>, die: &CpuSet) -> bool {
 }
 
 /// Reads the clusters of the described CPUs, ascending. The kernel gives every CPU a cluster; one
-/// that is no more than a core, or as much as a die or package, marks no boundary and is left out.
-pub(crate) fn clusters(
-    files: &mut Files<'_>,
-    cpus: &CpuSet,
-    others: (&[Core], &[Die], &[Package]),
-) -> Vec<Cluster> {
-    let (cores, dies, packages) = others;
+/// that is no more than a core marks no boundary and is left out.
+pub(crate) fn clusters(files: &mut Files<'_>, cpus: &CpuSet, cores: &[Core]) -> Vec<Cluster> {
     let groups = read(files, cpus, &CLUSTER).into_iter();
+    let more = groups.filter(|cluster| cores.iter().all(|core| !cluster.is_subset(&core.cpus)));
+    more.map(|cpus| Cluster { cpus }).collect()
+}
+
+/// Leaves out the clusters that mark no boundary because they are as much as a die or package, and
+/// those that cross one.
+pub(crate) fn boundaries(mut clusters: Vec<Cluster>, dies: &[Die], packages: &[Package]) -> Vec<Cluster> {
     let larger = || dies.iter().map(|die| &die.cpus).chain(packages.iter().map(|package| &package.cpus));
     // Strictly inside of it, or apart.
     let fits = |cluster: &CpuSet, part: &CpuSet| {
         (cluster.is_subset(part) && cluster != part) || cluster.intersection(part).is_empty()
     };
-    groups
-        .filter(|cluster| cores.iter().all(|core| !cluster.is_subset(&core.cpus)))
-        .filter(|cluster| larger().all(|part| fits(cluster, part)))
-        .map(|cpus| Cluster { cpus })
-        .collect()
+    clusters.retain(|cluster| larger().all(|part| fits(&cluster.cpus, part)));
+    clusters
 }
 
 fn read(files: &mut Files<'_>, cpus: &CpuSet, kind: &Kind) -> Vec<CpuSet> {
@@ -126,7 +126,7 @@ fn read(files: &mut Files<'_>, cpus: &CpuSet, kind: &Kind) -> Vec<CpuSet> {
         partition.add(cpu, &better.unwrap_or(claim));
     }
     if let Some(cpu) = unknown.first().filter(|_| kind.required) {
-        let message = format!("no usable file tells the {} of CPUs {unknown}", kind.name);
+        let message = format!("no usable file tells the {} of {}", kind.name, named(&unknown));
         files.problem(&format!("{CPU_DIR}/cpu{cpu}/topology"), message);
     }
     partition.groups

@@ -6,6 +6,7 @@ use crate::cpulist::parse_list;
 use crate::cpuset::CpuSet;
 use crate::model::Problem;
 use crate::read::files::Files;
+use crate::read::parse;
 use crate::read::source::Source;
 
 const IRQ_DIR: &str = "proc/irq";
@@ -70,34 +71,44 @@ impl Interrupts {
 /// An interface, and how to know its interrupts.
 struct Interface {
     name: String,
-    /// The message-signalled interrupts of its device.
+    /// The interrupts of its device: the message-signalled ones, or else the one that it has a line
+    /// for, and may share with other devices.
     numbers: Vec<u32>,
-    /// What their handlers' names begin with, where the interrupts belong to the device above.
-    prefix: Option<String>,
+    /// What its handlers are called, alone or with a hyphen and more behind.
+    handler: String,
 }
 
 impl Interface {
-    fn raises(&self, number: u32, handlers: &[String]) -> bool {
-        let named = |prefix: &String| handlers.iter().any(|handler| handler.starts_with(prefix));
-        self.numbers.contains(&number) || self.prefix.as_ref().is_some_and(named)
+    fn handles(&self, handlers: &[String]) -> bool {
+        let mut rests = handlers.iter().filter_map(|handler| handler.strip_prefix(&self.handler));
+        rests.any(|rest| rest.is_empty() || rest.starts_with('-'))
     }
 }
 
-/// The interfaces that have a device. Virtual ones (loopback, bridges) have none, nor interrupts.
+/// All interfaces. Virtual ones (loopback, bridges) have no device, nor interrupts.
 fn interfaces(files: &mut Files<'_>) -> Vec<Interface> {
     let mut interfaces = Vec::new();
     for name in sorted(files.names(NET_DIR)) {
-        if let Some(numbers) = files.names(&format!("{NET_DIR}/{name}/device/msi_irqs")) {
-            let numbers = numbers.iter().filter_map(|number| number.parse().ok()).collect();
-            interfaces.push(Interface { name, numbers, prefix: None });
-        }
+        let numbers = numbers(files, &format!("{NET_DIR}/{name}/device"));
+        interfaces.push(Interface { handler: name.clone(), numbers, name });
     }
+    // The interrupts of a virtio device belong to the device above, and have its own name.
     for device in sorted(files.names(VIRTIO_DIR)) {
         for name in sorted(files.names(&format!("{VIRTIO_DIR}/{device}/net"))) {
-            interfaces.push(Interface { name, numbers: Vec::new(), prefix: Some(format!("{device}-")) });
+            interfaces.push(Interface { name, numbers: Vec::new(), handler: device.clone() });
         }
     }
     interfaces
+}
+
+/// The numbers of a device's interrupts. Where it has message-signalled ones, its `irq` is a line that
+/// is not used, and others may use it.
+fn numbers(files: &mut Files<'_>, device: &str) -> Vec<u32> {
+    if let Some(numbers) = files.names(&format!("{device}/msi_irqs")) {
+        return numbers.iter().filter_map(|number| number.parse().ok()).collect();
+    }
+    let line = files.optional(&format!("{device}/irq"), parse::number);
+    line.filter(|&number| number > 0).into_iter().collect() // 0: it has none.
 }
 
 fn sorted(names: Option<Vec<String>>) -> Vec<String> {
@@ -125,7 +136,9 @@ fn read_one(files: &mut Files<'_>, number: u32, interfaces: &[Interface]) -> Opt
     if names.is_empty() {
         return None;
     }
-    let interface = interfaces.iter().find(|interface| interface.raises(number, &names));
+    // By name first: the ports of one device share its numbers.
+    let named = interfaces.iter().find(|interface| interface.handles(&names));
+    let interface = named.or_else(|| interfaces.iter().find(|interface| interface.numbers.contains(&number)));
     Some(Interrupt {
         number,
         interface: interface.map(|interface| interface.name.clone()),

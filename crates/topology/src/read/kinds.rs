@@ -7,6 +7,7 @@ use crate::cpuset::CpuSet;
 use crate::model::{Cache, CacheKind, CpuKind, KindEvidence};
 use crate::read::files::{CPU_DIR, Files};
 use crate::read::parse;
+use crate::view::words::cpus as named;
 
 const UNIT_DIR: &str = "sys/bus/event_source/devices";
 
@@ -79,14 +80,23 @@ fn counting_units(files: &mut Files<'_>, cpus: &CpuSet) -> Vec<Named> {
     }
     paths.sort_unstable();
     let mut groups: Vec<Named> = Vec::new();
-    for (path, unit) in paths {
-        let members = files.optional(&path, parse_list).unwrap_or_default().intersection(cpus);
-        let overlaps = groups.iter().any(|(_, group)| !group.intersection(&members).is_empty());
-        if overlaps {
-            files.problem(&path, format_args!("claims CPUs `{members}`, some of which another unit has"));
+    let mut counted = CpuSet::new();
+    for (path, unit) in &paths {
+        let members = files.optional(path, parse_list).unwrap_or_default().intersection(cpus);
+        if !members.intersection(&counted).is_empty() {
+            files.problem(path, format_args!("claims {}, some of which another unit has", named(&members)));
         } else if !members.is_empty() {
-            groups.push((Some(unit), members));
+            groups.push((Some(unit.clone()), members.clone()));
         }
+        counted = counted.union(&members);
+    }
+    let left_out = cpus.difference(&counted);
+    // On ARM firmware may well describe the units of some cores only.
+    let of_intel = groups.iter().all(|(name, _)| name.as_ref().is_some_and(|name| name.starts_with("cpu_")));
+    if let Some((path, _)) = paths.first().filter(|_| of_intel && !groups.is_empty() && !left_out.is_empty())
+    {
+        let message = format!("leaves out {}, and so does every other counting unit", named(&left_out));
+        files.problem(path, message);
     }
     groups
 }
@@ -133,20 +143,33 @@ fn split_by_l1(cpus: &CpuSet, caches: &[Cache]) -> Vec<Named> {
     groups.into_values().map(|cpus| (None, cpus.into_iter().collect())).collect()
 }
 
-/// Reads one file of each CPU; none of them, where the first CPU has none.
+/// Reads one file of each CPU; none of them, where neither the first CPU nor the last has one: a
+/// kernel has it for all or for none. That only some have it is a problem, but for frequencies: a
+/// CPU need not be governed.
 fn per_cpu(
     files: &mut Files<'_>,
     cpus: &CpuSet,
     name: &str,
     parse: fn(&str) -> Result<u64, parse::Wrong>,
 ) -> BTreeMap<u32, u64> {
-    let mut values = BTreeMap::new();
-    for cpu in cpus {
-        match files.optional(&format!("{CPU_DIR}/cpu{cpu}/{name}"), parse) {
-            Some(value) => _ = values.insert(cpu, value),
-            None if values.is_empty() => break,
-            None => {}
+    let path = |cpu| format!("{CPU_DIR}/cpu{cpu}/{name}");
+    let last = cpus.iter().last();
+    let rest = cpus.iter().filter(|&cpu| Some(cpu) != last);
+    let (mut values, mut missing) = (BTreeMap::new(), CpuSet::new());
+    for cpu in last.into_iter().chain(rest) {
+        let problems_before = files.problems();
+        if let Some(value) = files.optional(&path(cpu), parse) {
+            values.insert(cpu, value);
+        } else if files.problems() == problems_before {
+            missing.insert(cpu);
         }
+        if values.is_empty() && missing.len() == 2 {
+            return values;
+        }
+    }
+    if let Some(cpu) = missing.first().filter(|_| !values.is_empty() && !name.starts_with("cpufreq/")) {
+        let message = format!("is missing for {}, although other CPUs have it", named(&missing));
+        files.problem(&path(cpu), message);
     }
     values
 }

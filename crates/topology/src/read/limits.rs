@@ -1,7 +1,7 @@
 //! What this process may use of the machine, and why not the rest.
 
 use crate::cpuset::CpuSet;
-use crate::model::{CpuQuota, Excluded, ExclusionReason};
+use crate::model::{Excluded, ExclusionReason, Quota};
 use crate::read::cgroup::Groups;
 use crate::read::files::{CPU_DIR, Files};
 use crate::read::parse;
@@ -13,7 +13,7 @@ pub(crate) struct Limits {
     pub(crate) excluded: Vec<Excluded>,
     pub(crate) isolated: CpuSet,
     pub(crate) nohz_full: CpuSet,
-    pub(crate) quota: Option<CpuQuota>,
+    pub(crate) quota: Quota,
     pub(crate) nodes: Option<CpuSet>,
 }
 

@@ -5,6 +5,7 @@ use crate::cpuset::CpuSet;
 use crate::error::Error;
 use crate::read::files::{CPU_DIR, Files};
 use crate::read::parse;
+use crate::view::words::cpus as named;
 
 /// The kernel's sets of logical CPUs.
 pub(crate) struct Presence {
@@ -27,17 +28,25 @@ impl Presence {
         }
         let undescribed = online.difference(&dirs);
         if !undescribed.is_empty() {
-            let message = format!("has no directory for the online CPUs {undescribed}");
+            let message = format!("has no directory for {}, which online names", named(&undescribed));
             files.problem(CPU_DIR, message);
         }
-        let present = present.unwrap_or_else(|| dirs.clone()).union(&online);
-        Ok(Self {
-            possible: possible.unwrap_or_default().union(&present),
-            present,
-            described: online.intersection(&dirs),
-            online,
-        })
+        let present =
+            whole(files, "present", present.unwrap_or_else(|| dirs.union(&online)), ("online", &online));
+        let possible =
+            whole(files, "possible", possible.unwrap_or_else(|| present.clone()), ("present", &present));
+        Ok(Self { possible, present, described: online.intersection(&dirs), online })
     }
+}
+
+/// Gives the set that a file tells with what it has to hold; that it did not is a problem.
+fn whole(files: &mut Files<'_>, name: &str, told: CpuSet, (what, needed): (&str, &CpuSet)) -> CpuSet {
+    let lacking = needed.difference(&told);
+    if lacking.is_empty() {
+        return told;
+    }
+    files.problem(&format!("{CPU_DIR}/{name}"), format_args!("lacks {}, which {what} has", named(&lacking)));
+    told.union(&lacking)
 }
 
 /// The CPUs whose own switch is on, or that have none because they cannot be switched off.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use crate::cpuset::CpuSet;
-use crate::model::{Cache, Cluster, Core, CpuKind, CpuQuota, Die, Excluded, NumaNode, Package, Problem};
+use crate::model::{Cache, Cluster, Core, CpuKind, Die, Excluded, NumaNode, Package, Problem, Quota};
 use crate::topology::Topology;
 
 #[derive(Serialize)]
@@ -16,8 +16,7 @@ struct View<'a> {
     present: &'a CpuSet,
     possible: &'a CpuSet,
     excluded: &'a [Excluded],
-    /// `null` where no control group sets one.
-    cpu_quota: Option<&'a CpuQuota>,
+    cpu_quota: &'a Quota,
     packages: &'a [Package],
     dies: &'a [Die],
     clusters: &'a [Cluster],

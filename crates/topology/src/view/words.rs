@@ -37,7 +37,7 @@ pub(super) fn remarks(machine: &Topology) -> Vec<String> {
             lines.push(format!("{what}: {}", cpus(set)));
         }
     }
-    if let Some(quota) = machine.cpu_quota() {
+    if let Some(quota) = machine.cpu_quota().limit() {
         let (used, period, group) = (quota.quota_us, quota.period_us, plain(&quota.cgroup));
         // Two decimals at most, without trailing zeros.
         let worth = (quota.cpus() * 100.0).round() / 100.0;
@@ -157,7 +157,8 @@ fn cache(cache: &Cache) -> String {
     format!("L{}{kind}{size}", cache.level)
 }
 
-pub(super) fn cpus(set: &CpuSet) -> String {
+/// `CPU 3`, `CPUs 0-3`.
+pub(crate) fn cpus(set: &CpuSet) -> String {
     match set.len() {
         0 => "no CPUs".to_owned(),
         1 => format!("CPU {set}"),
@@ -179,7 +180,7 @@ pub(super) fn list(set: &CpuSet) -> String {
     }
 }
 
-pub(super) fn count(number: usize, noun: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::json;
-use tailcore_topology::CpuSet;
 use tailcore_topology::audit::{Audit, Check, Finding, Remedy, State, Why};
+use tailcore_topology::{CpuSet, Hypervisor};
 
 use crate::fixture::{CPU, Machine};
 
@@ -62,6 +62,7 @@ fn tuned() -> Files {
         ("proc/irq/9/effective_affinity_list", "0"),
         ("proc/irq/9/acpi/x", ""),
         ("proc/self/cgroup", "0::/user"),
+        ("sys/fs/cgroup/user/cpu.max", "max 100000"),
         ("proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
     ] {
         set(&mut files, path, text);
@@ -324,6 +325,12 @@ fn limits_of_the_process_are_noise() {
     let quota = finding(&audit(&machine, "2"), Check::CpuQuota).clone();
     assert_eq!(quota.state, State::Noisy);
     assert!(quota.seen.contains("150000 us of every 100000 us: 1.50 CPUs"), "{}", quota.seen);
+    let command = "echo max | sudo tee /sys/fs/cgroup/user/cpu.max";
+    assert_eq!(
+        quota.remedy,
+        Some(Remedy::Run(command.to_owned())),
+        "the path on the machine, not the recording"
+    );
     machine.file("proc/self/mountinfo", "1 1 0:1 / /proc rw - proc proc rw\n");
     assert!(matches!(finding(&audit(&machine, "2"), Check::CpuQuota).state, State::Unknown { .. }));
 }
@@ -333,6 +340,9 @@ fn siblings_may_be_switched_off_or_have_to_be_chosen_around() {
     let mut files = tuned();
     set(&mut files, &format!("{CPU}/isolated"), "");
     let machine = built(&files);
+    let audited = audit(&machine, "0-3");
+    let seen = &finding(&audited, Check::SmtSiblings).seen;
+    assert_eq!(seen, "2 of the chosen cores have a second CPU online: CPU 0 shares its core with CPU 1, …");
     let siblings = |chosen| finding(&audit(&machine, chosen), Check::SmtSiblings).clone();
     let off = "for cpu in 1 3; do echo 0 | sudo tee /sys/devices/system/cpu/cpu$cpu/online; done";
     assert_eq!(siblings("0,2").remedy, Some(Remedy::Run(off.to_owned())));
@@ -347,11 +357,110 @@ fn interrupts_have_nowhere_to_go_when_every_cpu_is_chosen() {
     set(&mut files, "proc/77/comm", "irqbalance");
     let machine = built(&files);
     let interrupts = |chosen| finding(&audit(&machine, chosen), Check::Interrupts).clone();
-    assert!(matches!(interrupts("0-3").remedy, Some(Remedy::Do(_))));
+    let advice = "leave 0-1 to the interrupts and choose 2-3 only; the audit for these has the command";
+    assert_eq!(interrupts("0-3").remedy, Some(Remedy::Do(advice.to_owned())));
     let some = interrupts("1");
     let commands = "sudo systemctl stop irqbalance\necho 0,2-3 | sudo tee /proc/irq/9/smp_affinity_list";
     assert_eq!(some.remedy, Some(Remedy::Run(commands.to_owned())));
     assert!(some.seen.contains("irqbalance runs"), "{}", some.seen);
+}
+
+#[test]
+fn a_quota_of_the_first_version_and_of_an_odd_group_has_its_command() {
+    let machine = built(&tuned());
+    machine.file("proc/self/cgroup", "3:cpu,cpuacct:/a b\n");
+    machine.file("proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n");
+    machine.file("sys/fs/cgroup/cpu/a b/cpu.cfs_quota_us", "50000\n");
+    machine.file("sys/fs/cgroup/cpu/a b/cpu.cfs_period_us", "100000\n");
+    let command = "echo -1 | sudo tee '/sys/fs/cgroup/cpu/a b/cpu.cfs_quota_us'";
+    assert_eq!(finding(&audit(&machine, "3"), Check::CpuQuota).remedy, Some(Remedy::Run(command.to_owned())));
+}
+
+#[test]
+fn a_narrow_mask_is_widened_by_a_command_and_a_cpuset_by_its_manager() {
+    let mut files = tuned();
+    set(&mut files, &format!("{CPU}/isolated"), "");
+    let machine = built(&files);
+    let remedy = |chosen| finding(&audit(&machine, chosen), Check::Affinity).remedy.clone();
+    assert_eq!(remedy("0-3"), None);
+    for (allowed, chosen, command) in [
+        ("0,2", "1-2", "taskset -pc 0-2 $$"),
+        ("2", "2", "taskset -pc 0-3 $$"),
+        ("2", "3", "taskset -pc 2-3 $$"),
+    ] {
+        machine.allowed(allowed);
+        assert_eq!(remedy(chosen), Some(Remedy::Run(command.to_owned())), "{chosen} of {allowed}");
+    }
+    machine.file("sys/fs/cgroup/user/cpuset.cpus.effective", "2\n");
+    let Some(Remedy::Do(advice)) = remedy("3") else { panic!("no mask helps against a cpuset") };
+    assert!(advice.contains("control group /user a wider cpuset"), "{advice}");
+}
+
+#[test]
+fn cpu_0_and_the_last_core_are_left_to_the_rest_of_the_machine() {
+    let machine = built(&laptop());
+    let isolated = |chosen| finding(&audit(&machine, chosen), Check::Isolated).clone();
+    assert_eq!(isolated("1").seen, "no CPU is isolated");
+    for chosen in ["0-3", "0,2-3"] {
+        let advice = "leave 0-1 to the rest of the machine, measure on 2-3, and boot with \
+                      isolcpus=managed_irq,domain,2-3";
+        assert_eq!(isolated(chosen).remedy, Some(Remedy::Do(advice.to_owned())), "{chosen}");
+    }
+    let Some(Remedy::Do(advice)) = isolated("0-1").remedy else { panic!("CPU 0 keeps the time") };
+    assert!(advice.starts_with("choose other CPUs than 0-1"), "{advice}");
+    machine.file(&format!("{CPU}/isolated"), "3\n");
+    assert_eq!(isolated("2-3").seen, "CPU 2 not isolated (isolated: 3)");
+    assert_eq!(isolated("3").seen, "CPU 3 isolated (isolated: 3)");
+}
+
+#[test]
+fn interrupts_that_a_container_hides_are_not_called_quiet() {
+    let machine = built(&laptop());
+    let interrupts = || finding(&audit(&machine, "0-1"), Check::Interrupts).clone();
+    assert_eq!(interrupts().state, State::Noisy);
+    machine.remove("proc/irq/9");
+    let found = interrupts();
+    let State::Unknown { why } = &found.state else { panic!("{found:?}") };
+    assert_eq!(found.seen, "71 interrupts of devices on CPUs 0-1 since boot");
+    assert!(why.to_string().contains("does not show where they may land"), "{why}");
+    // Others that are shown say nothing about this one.
+    machine.file("proc/irq/8/smp_affinity_list", "3\n");
+    machine.file("proc/irq/8/rtc/x", "");
+    assert!(matches!(interrupts().state, State::Unknown { .. }));
+    // Nothing at all is shown.
+    machine.remove("proc/irq/8");
+    machine.file("proc/interrupts", "  CPU0 CPU1 CPU2 CPU3\nLOC: 5 5 5 5 Local\n");
+    assert!(matches!(interrupts().state, State::Unknown { .. }));
+}
+
+#[test]
+fn levels_of_paranoia_that_only_some_kernels_know_are_told_as_such() {
+    let mut files = tuned();
+    let mut seen = |level: &str| {
+        set(&mut files, "proc/sys/kernel/perf_event_paranoid", level);
+        finding(&audit(&built(&files), "3"), Check::PerfEventParanoid).seen.clone()
+    };
+    assert_eq!(seen("2"), "2: one's own threads may be counted in user mode only");
+    for level in ["3", "4"] {
+        assert!(seen(level).contains("Debian, Ubuntu and Android"), "{}", seen(level));
+        assert!(seen(level).ends_with("in user mode, as at 2"), "{}", seen(level));
+    }
+}
+
+#[test]
+fn where_nothing_tells_of_a_hypervisor_what_it_would_decide_is_unknown() {
+    let mut files = tuned();
+    files.remove("proc/cpuinfo");
+    let machine = built(&files);
+    let found = audit(&machine, "3");
+    assert_eq!(found.hypervisor(), &Hypervisor::Unknown);
+    assert_eq!(not_quiet(&found), ["steal", "c-states", "smt-siblings"]);
+    // The board of a real machine.
+    machine.file("proc/device-tree/compatible", "raspberrypi,4-model-b\0brcm,bcm2711\0");
+    assert_eq!(not_quiet(&audit(&machine, "3")), [""; 0]);
+    machine.file("sys/class/dmi/id/sys_vendor", "QEMU\n");
+    let told_by = "/sys/class/dmi/id/sys_vendor";
+    assert_eq!(audit(&machine, "3").hypervisor(), &Hypervisor::Present { told_by });
 }
 
 #[test]
@@ -365,6 +474,9 @@ fn a_sample_of_stolen_time_replaces_the_finding() {
     assert!(steal.seen.ends_with("; 20 ms in the sample just taken"), "{}", steal.seen);
     audit.sample_steal(&stat(5), &stat(5));
     assert_eq!(finding(&audit, Check::Steal).state, State::Quiet);
+    audit.sample_steal("rubbish", &stat(5));
+    let why = Why::Malformed { path: "/proc/stat".into(), message: "has no line of a CPU".to_owned() };
+    assert_eq!(finding(&audit, Check::Steal).state, State::Unknown { why });
     assert_eq!(audit.findings().len(), 19);
 }
 
@@ -377,6 +489,7 @@ fn json_has_exactly_these_keys_and_shapes() {
     let audit = audit(&machine, "1,3");
     let json = serde_json::to_value(&audit).unwrap();
     assert_eq!(json["cpus"], "1,3");
+    assert_eq!(json["hypervisor"], json!({"state": "absent"}));
     let of = |check| {
         let all = json["findings"].as_array().unwrap();
         all.iter().find(|finding| finding["check"] == check).unwrap()

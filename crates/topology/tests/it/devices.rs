@@ -73,6 +73,52 @@ fn virtio_queues_are_known_by_the_names_of_their_handlers() {
     assert_eq!(read.of_network().map(|irq| irq.number).collect::<Vec<_>>(), [37]);
 }
 
+/// A machine with an interrupt for each of these handlers, the first of number 11.
+fn with_handlers(handlers: &[&str]) -> Machine {
+    let machine = Machine::of_cores(&["0"]);
+    for (number, handler) in (11..).zip(handlers) {
+        machine.file(&format!("proc/irq/{number}/smp_affinity_list"), "0\n");
+        machine.file(&format!("proc/irq/{number}/{handler}/x"), "");
+    }
+    machine
+}
+
+fn of_network(machine: &Machine) -> Vec<(u32, String)> {
+    let read = Interrupts::read(&Directory::new(machine.root()));
+    assert_eq!(read.problems, []);
+    read.of_network().map(|irq| (irq.number, irq.interface.clone().unwrap_or_default())).collect()
+}
+
+#[test]
+fn handlers_with_the_name_of_an_interface_are_its_own() {
+    let machine = with_handlers(&["eth0", "eth0-rx-0", "eth1-tx-0", "eth01-rx-0", "eth", "acpi"]);
+    machine.file("sys/class/net/eth0/mtu", "1500\n");
+    machine.file("sys/class/net/eth1/mtu", "1500\n");
+    // Two ports of one device, which lists the interrupts of both for each.
+    machine.file("sys/class/net/eth0/device/msi_irqs/13", "msix\n");
+    machine.file("sys/class/net/eth1/device/msi_irqs/13", "msix\n");
+    let expected = [(11, "eth0"), (12, "eth0"), (13, "eth1")];
+    assert_eq!(of_network(&machine), expected.map(|(number, name)| (number, name.to_owned())));
+}
+
+#[test]
+fn a_device_without_message_signalled_interrupts_has_a_line() {
+    let machine = with_handlers(&["e1000", "usb1", "timer"]);
+    machine.file("sys/class/net/eth0/device/irq", "11\n");
+    machine.file("sys/class/net/eth1/device/irq", "0\n");
+    // Its line is not in use, and may be another device's.
+    machine.file("sys/class/net/eth2/device/irq", "12\n");
+    machine.file("sys/class/net/eth2/device/msi_irqs/40", "msix\n");
+    assert_eq!(of_network(&machine), [(11, "eth0".to_owned())]);
+}
+
+#[test]
+fn virtio_devices_without_queues_of_their_own_have_one_handler() {
+    let machine = with_handlers(&["virtio0", "virtio1"]);
+    machine.file("sys/bus/virtio/devices/virtio1/net/eth0/mtu", "1500\n");
+    assert_eq!(of_network(&machine), [(12, "eth0".to_owned())]);
+}
+
 #[test]
 fn a_machine_without_either_has_neither() {
     let machine = Machine::of_cores(&["0"]);

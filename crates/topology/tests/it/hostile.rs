@@ -77,7 +77,7 @@ fn invariants_stand(topology: &Topology) {
     assert!(topology.present().is_subset(topology.possible()));
     assert!(topology.allowed().is_subset(online));
     assert!(topology.isolated().is_subset(online));
-    assert!(topology.cpu_quota().is_none_or(|quota| quota.period_us > 0));
+    assert!(topology.cpu_quota().limit().is_none_or(|quota| quota.period_us > 0));
     let excluded = topology.excluded().iter().map(|excluded| &excluded.cpus);
     assert!(disjoint(excluded.clone().chain([topology.allowed()])));
     assert_eq!(excluded.map(CpuSet::len).sum::<usize>() + topology.allowed().len(), topology.present().len());

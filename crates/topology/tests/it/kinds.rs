@@ -85,9 +85,61 @@ fn units_that_leave_cpus_out_are_no_evidence() {
     let machine = hybrid();
     machine.file("sys/devices/cpu_core/cpus", "0-3\n");
     machine.file("sys/devices/cpu_atom/cpus", "4-5\n");
-    assert_eq!(machine.read().kinds(), []);
+    let topology = machine.read();
+    assert_eq!(topology.kinds(), []);
+    let [problem] = topology.problems() else { panic!("{:#?}", topology.problems()) };
+    assert!(problem.path.ends_with("sys/devices/cpu_atom/cpus"), "{problem}");
+    assert!(problem.message.starts_with("leaves out CPUs 6-7, "), "{problem}");
     machine.file("sys/devices/cpu_atom/cpus", "4-9\n"); // Two are offline.
-    assert_eq!(machine.read().kinds().len(), 2);
+    assert_eq!((machine.read().kinds().len(), machine.read().problems()), (2, [].as_slice()));
+}
+
+#[test]
+fn units_that_overlap_are_told_and_no_evidence() {
+    let machine = hybrid();
+    machine.file("sys/devices/cpu_core/cpus", "0-4\n");
+    machine.file("sys/devices/cpu_atom/cpus", "4-7\n");
+    let topology = machine.read();
+    assert_eq!(topology.kinds(), []);
+    let [problem] = topology.problems() else { panic!("{:#?}", topology.problems()) };
+    assert!(problem.message.starts_with("claims CPUs 0-4, some of which another unit has"), "{problem}");
+}
+
+#[test]
+fn units_of_some_cores_only_are_no_problem_on_arm() {
+    let machine = hybrid();
+    machine.file("sys/bus/event_source/devices/armv8_cortex_a53/cpus", "4-7\n");
+    let topology = machine.read();
+    assert_eq!((topology.kinds().len(), topology.problems()), (0, [].as_slice()));
+}
+
+#[test]
+fn what_one_cpu_does_not_tell_is_known_of_the_others() {
+    let machine = hybrid();
+    machine.file("sys/devices/cpu_core/cpus", "0-3\n");
+    machine.file("sys/devices/cpu_atom/cpus", "4-7\n");
+    for end in [0, 7] {
+        per_cpu(&machine, "cpu_capacity", |cpu| if cpu < 4 { "1024" } else { "446" }.to_owned());
+        machine.remove(&format!("{CPU}/cpu{end}/cpu_capacity"));
+        let topology = machine.read();
+        let capacities: Vec<_> = topology.kinds().iter().map(|kind| kind.capacity).collect();
+        assert_eq!(capacities, [Some(446), Some(1024)]);
+        let [problem] = topology.problems() else { panic!("{:#?}", topology.problems()) };
+        assert!(problem.path.ends_with(format!("cpu{end}/cpu_capacity")), "{problem}");
+        assert_eq!(problem.message, format!("is missing for CPU {end}, although other CPUs have it"));
+    }
+    machine.remove("sys/devices/cpu_core/cpus");
+    machine.remove("sys/devices/cpu_atom/cpus");
+    // Of which kind the last one is, nothing tells.
+    assert_eq!(machine.read().kinds(), []);
+}
+
+#[test]
+fn a_cpu_that_is_not_governed_is_no_problem() {
+    let machine = hybrid();
+    machine.file(&format!("{CPU}/cpu7/cpufreq/cpuinfo_max_freq"), "3000000\n");
+    let topology = machine.read();
+    assert_eq!((topology.kinds().len(), topology.problems()), (0, [].as_slice()));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a process may use, and why not the rest: masks, control groups of both versions, quotas.
 
-use tailcore_topology::{ExclusionReason, Topology};
+use tailcore_topology::{CpuQuota, ExclusionReason, Quota, Topology};
 
 use crate::fixture::{CPU, Machine};
 
@@ -23,6 +23,10 @@ fn first_version() -> Machine {
          2 0 0:8 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
     );
     machine
+}
+
+fn limit(machine: &Machine) -> CpuQuota {
+    machine.read().cpu_quota().limit().expect("there is a quota").clone()
 }
 
 fn reasons(topology: &Topology) -> Vec<(String, String)> {
@@ -102,12 +106,12 @@ fn the_tightest_quota_above_counts() {
     machine.file("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
     machine.file("sys/fs/cgroup/a/cpu.max", "50000 20000\n");
     let topology = machine.read();
-    let quota = topology.cpu_quota().expect("group a has one");
+    let quota = topology.cpu_quota().limit().expect("group a has one");
     assert_eq!((quota.quota_us, quota.period_us, quota.cgroup.as_str()), (50_000, 20_000, "/a"));
     assert_eq!(quota.cpus().to_bits(), 2.5_f64.to_bits());
 
     machine.file("sys/fs/cgroup/a/b/cpu.max", "200000 100000\n");
-    assert_eq!(machine.read().cpu_quota().expect("b is tighter").cgroup, "/a/b");
+    assert_eq!(limit(&machine).cgroup, "/a/b");
 }
 
 #[test]
@@ -116,10 +120,10 @@ fn the_first_version_has_quotas_as_well() {
     let dir = "sys/fs/cgroup/cpu,cpuacct/box";
     machine.file(&format!("{dir}/part/cpu.cfs_quota_us"), "-1\n");
     machine.file(&format!("{dir}/part/cpu.cfs_period_us"), "100000\n");
-    assert_eq!(machine.read().cpu_quota(), None);
+    assert_eq!(machine.read().cpu_quota(), &Quota::Unlimited);
     machine.file(&format!("{dir}/cpu.cfs_quota_us"), "75000\n");
     machine.file(&format!("{dir}/cpu.cfs_period_us"), "100000\n");
-    assert_eq!(machine.read().cpu_quota().expect("the group above has one").cgroup, "/box");
+    assert_eq!(limit(&machine).cgroup, "/box");
 }
 
 #[test]
@@ -133,7 +137,42 @@ fn the_mount_that_shows_the_own_group_is_asked() {
     );
     machine.file("sys/fs/cgroup/a/cpu.max", "50000 100000\n");
     machine.file("srv/late/cpu.max", "10000 100000\n");
-    assert_eq!(machine.read().cpu_quota().expect("group a has one").cgroup, "/a");
+    assert_eq!(limit(&machine).cgroup, "/a");
+}
+
+#[test]
+fn a_group_that_no_mount_shows_leaves_the_quota_unknown() {
+    for (path, top) in [("/a/b", "/other"), ("/../x", "/"), ("/", "/../..")] {
+        let machine = unified();
+        machine.file("proc/self/cgroup", format!("0::{path}\n"));
+        machine.file("proc/self/mountinfo", format!("1 0 0:9 {top} /sys/fs/cgroup rw - cgroup2 x rw\n"));
+        machine.file("sys/fs/cgroup/cpu.max", "1000 100000\n");
+        machine.file("sys/fs/x/cpu.max", "1000 100000\n");
+        machine.file("sys/fs/cgroup/cpuset.cpus.effective", "7\n");
+        let topology = machine.read();
+        assert!(matches!(topology.cpu_quota(), Quota::Unknown { .. }), "{:?}", topology.cpu_quota());
+        assert_eq!(topology.allowed(), topology.online());
+        assert!(topology.problems()[0].message.contains(path), "{:?}", topology.problems());
+    }
+}
+
+#[test]
+fn nothing_mounted_or_malformed_leaves_the_quota_unknown() {
+    let bare = Machine::of_cores(&["0"]).read();
+    assert!(matches!(bare.cpu_quota(), Quota::Unknown { .. }));
+    assert_eq!(bare.problems(), []);
+
+    let dir = "sys/fs/cgroup/cpu,cpuacct/box";
+    for (quota, period) in [("50000", Some("0")), ("50000", None), ("-7", Some("100000"))] {
+        let machine = first_version();
+        machine.file(&format!("{dir}/cpu.cfs_quota_us"), quota);
+        if let Some(period) = period {
+            machine.file(&format!("{dir}/cpu.cfs_period_us"), period);
+        }
+        let topology = machine.read();
+        assert!(matches!(topology.cpu_quota(), Quota::Unknown { .. }), "{quota} {period:?}");
+        assert_eq!(topology.problems().len(), 1, "{:?}", topology.problems());
+    }
 }
 
 #[test]
@@ -143,7 +182,7 @@ fn no_mount_leads_out_of_a_recording() {
         machine.file("proc/self/mountinfo", format!("1 0 0:9 / {point} rw - cgroup2 cgroup2 rw\n"));
         machine.file("a/b/cpu.max", "70000 100000\n");
         let topology = machine.read();
-        let quota = topology.cpu_quota().map(|quota| quota.quota_us);
+        let quota = topology.cpu_quota().limit().map(|quota| quota.quota_us);
         assert_eq!(quota, (point == "/").then_some(70_000), "{point}");
     }
 }
@@ -168,7 +207,7 @@ fn malformed_limits_are_problems_and_limit_nothing() {
     machine.file("proc/self/cgroup", "0::/a/b\n\0nonsense\n");
     let topology = machine.read();
     assert_eq!(topology.allowed(), topology.online());
-    assert_eq!(topology.cpu_quota(), None);
+    assert!(matches!(topology.cpu_quota(), Quota::Unknown { .. }), "{:?}", topology.cpu_quota());
     let paths = topology.problems().iter().map(|problem| problem.path.clone());
     let expected = ["sys/fs/cgroup/a/b/cpuset.cpus.effective", "sys/fs/cgroup/a/b/cpu.max"];
     assert!(paths.eq(expected.map(|path| machine.path(path))), "{:?}", topology.problems());

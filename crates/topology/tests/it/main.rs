@@ -6,6 +6,8 @@ mod affinity;
 mod audit;
 /// Frequencies and interrupts.
 mod devices;
+/// The tables of the documentation, against what the rules give.
+mod documented;
 /// How many files are opened for it.
 mod effort;
 /// Placements that differ, against trying every permutation.
@@ -24,6 +26,8 @@ mod memory;
 mod pinning;
 /// From roles to logical CPUs, over built trees.
 mod placement;
+/// Rules on machines of random shape and numbering.
+mod random_rules;
 /// What is read from built trees, one oddity of real machines at a time.
 mod reading;
 /// Recorded real machines against what another implementation says of them.

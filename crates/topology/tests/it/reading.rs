@@ -107,7 +107,7 @@ fn one_malformed_file_does_not_hide_the_dies() {
 fn a_zero_byte_at_the_end_is_no_part_of_a_list() {
     let machine = Machine::of_cores(&["0", "1"]);
     machine.file(&format!("{CPU}/cpu0/topology/core_cpus_list"), "0\n\0");
-    machine.file(&format!("{CPU}/online"), "0-1\n\0");
+    machine.file(&format!("{CPU}/online"), "0-1\0\n");
     let topology = machine.read();
     assert_eq!((cores(&topology).as_str(), topology.problems()), ("0 1", [].as_slice()));
 }
@@ -148,6 +148,8 @@ fn an_architecture_without_cache_directories_is_no_problem() {
 fn cpu_numbers_go_beyond_1024() {
     let machine = Machine::bare(2);
     machine.file(&format!("{CPU}/online"), "1023-1024,4095\n");
+    machine.file(&format!("{CPU}/present"), "0-1,1023-1024,4095\n");
+    machine.file(&format!("{CPU}/possible"), "0-4095\n");
     for cpu in [1023, 1024, 4095] {
         machine.cpu(cpu, if cpu == 4095 { "4095" } else { "1023-1024" }, "1023-1024,4095");
         machine.cache(cpu, "index0 1 Data 32K", if cpu == 4095 { "4095" } else { "1023-1024" });
@@ -324,7 +326,7 @@ fn missing_files_are_problems_and_the_rest_is_read() {
     assert_eq!(topology.smt_siblings(0), CpuSet::new());
     assert_eq!(packages(&topology), "0-3");
     assert_problem(&topology, "cpu0/topology", "core of CPUs 0-3");
-    assert_problem(&topology, "cpu1/cache", "caches of CPUs 1");
+    assert_problem(&topology, "cpu1/cache", "caches of CPU 1");
     assert_problem(&topology, "cpu2/cache/index0/level", "missing");
     assert_problem(&topology, "cpu2/cache/index1", "which CPUs share");
     assert_eq!(topology.problems().len(), 4);
@@ -365,6 +367,69 @@ fn contradictory_files_are_problems_and_groups_do_not_overlap() {
     assert_eq!(cores(&topology), "0-1 2-3");
     assert_problem(&topology, "cpu1/topology/core_cpus_list", "elsewhere");
     assert_problem(&topology, "cpu3/topology/package_cpus_list", "without CPU 3");
+}
+
+#[test]
+fn a_core_in_two_packages_is_told_once_for_each_two_families() {
+    let machine = Machine::of_cores(&["0,1", "2,3", "4,5", "6,7"]);
+    for cpu in 0..8 {
+        // Every package ends in the middle of a core, and so do the dies inside of them.
+        let package = if cpu < 3 { "0-2" } else { "3-7" };
+        machine.topology(cpu, "package_cpus_list", package);
+        machine.topology(cpu, "die_cpus_list", if cpu < 5 { package } else { "5-7" });
+    }
+    for cpu in [3, 4] {
+        machine.topology(cpu, "die_cpus_list", "3-4");
+    }
+    let topology = machine.read();
+    // Nothing is repaired by a guess.
+    assert_eq!((cores(&topology).as_str(), packages(&topology).as_str()), ("0-1 2-3 4-5 6-7", "0-2 3-7"));
+    assert_problem(&topology, "cpu2/topology", "the core of CPU 2 is `2-3` and its package `0-2`");
+    assert_problem(&topology, "cpu3/topology", "the core of CPU 3 is `2-3` and its die `3-4`");
+    assert_eq!(topology.problems().len(), 2);
+}
+
+#[test]
+fn packages_smaller_than_a_core_are_told() {
+    let machine = Machine::of_cores(&["0,1", "2,3"]);
+    for cpu in 0..4 {
+        machine.topology(cpu, "package_cpus_list", &cpu.to_string());
+        machine.topology(cpu, "die_cpus_list", &cpu.to_string());
+    }
+    let topology = machine.read();
+    assert_problem(&topology, "cpu0/topology", "the core of CPU 0 is `0-1` and its package `0`");
+    assert_eq!(topology.problems().len(), 1);
+}
+
+#[test]
+fn dies_and_clusters_that_cross_what_holds_them_are_told() {
+    let machine = Machine::of_cores(&["0", "1", "2", "3", "4,5"]);
+    for cpu in 0..6 {
+        machine.topology(cpu, "package_cpus_list", if cpu < 3 { "0-2" } else { "3-5" });
+        machine.topology(cpu, "die_cpus_list", if cpu < 4 { "0-3" } else { "4-5" });
+        machine.topology(cpu, "cluster_cpus_list", ["0", "1", "2-4", "2-4", "2-4", "5"][cpu as usize]);
+    }
+    let topology = machine.read();
+    assert_problem(&topology, "cpu0/topology", "the die of CPU 0 is `0-3` and its package `0-2`");
+    assert_problem(&topology, "cpu4/topology", "the core of CPU 4 is `4-5` and its cluster `2-4`");
+    assert_problem(&topology, "cpu2/topology", "the cluster of CPU 2 is `2-4` and its die `0-3`");
+    assert_problem(&topology, "cpu2/topology", "the cluster of CPU 2 is `2-4` and its package `0-2`");
+    assert_eq!(topology.problems().len(), 4);
+    assert_eq!(topology.clusters(), []);
+}
+
+#[test]
+fn online_cpus_that_present_and_possible_lack_are_named() {
+    let machine = Machine::of_cores(&["0", "1", "2"]);
+    machine.file(&format!("{CPU}/present"), "0,3\n");
+    machine.file(&format!("{CPU}/possible"), "0-2\n");
+    let topology = machine.read();
+    assert_eq!(topology.online().to_string(), "0-2");
+    assert_eq!(topology.present().to_string(), "0-3");
+    assert_eq!(topology.possible().to_string(), "0-3");
+    assert_problem(&topology, "cpu/present", "lacks CPUs 1-2, which online has");
+    assert_problem(&topology, "cpu/possible", "lacks CPU 3, which present has");
+    assert_eq!(topology.problems().len(), 2);
 }
 
 #[test]

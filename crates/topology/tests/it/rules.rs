@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use proptest::prelude::*;
 use tailcore_topology::Role::{self, Client, CoRunner, Sampler, Server};
 use tailcore_topology::{
-    CpuOrder, PinPolicy, Placement, PlacementError, Request, Rule, Shortage, Topology, arrange,
-    per_package_sets, place,
+    CpuOrder, PinPolicy, Placement, PlacementError, Request, Rule, Shortage, arrange, per_package_sets, place,
 };
 
 use crate::fixture::{CPU, Machine};
@@ -14,6 +12,11 @@ use crate::fixture::{CPU, Machine};
 /// Six cores with two siblings each, `{i, i+6}`, below one L3.
 fn six_cores() -> Machine {
     Machine::of_cores(&["0,6", "1,7", "2,8", "3,9", "4,10", "5,11"])
+}
+
+/// The list form of some CPUs, in their order.
+pub(crate) fn list(cpus: &[usize]) -> String {
+    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// Four packages of eight cores without SMT; the CPU number modulo 4 is the package.
@@ -28,7 +31,7 @@ fn thesis() -> Machine {
 }
 
 /// Typed requests such as `server=smt-pair`, with numbers of threads.
-fn requests(typed: &[(Role, &str, usize)]) -> Vec<Request> {
+pub(crate) fn requests(typed: &[(Role, &str, usize)]) -> Vec<Request> {
     let request = |&(role, rule, threads): &(Role, &str, usize)| {
         let rule = rule.parse().expect("a rule");
         Request { role, rule, threads }
@@ -171,7 +174,7 @@ fn shortages_of_cores_and_siblings_are_named() {
     assert_lacks(&machine, ("one-l3", 13), Shortage::CacheTooSmall { largest: 12 });
     assert_lacks(&machine, ("one-node", 1), Shortage::NoNumaNodes);
     assert_lacks(&machine, ("4,0", 3), Shortage::List { listed: 2 });
-    assert_lacks(&Machine::bare(2), ("one-l3", 1), Shortage::NoLastLevelCache);
+    assert_lacks(&Machine::bare(2), ("one-l3", 1), Shortage::NoLastLevelCache { highest: None });
     assert_lacks(&Machine::bare(2), ("other-package", 1), Shortage::NoPackages);
     assert_lacks(&Machine::bare(2), ("smt-pair", 2), Shortage::Siblings { needed: 1, siblings: 2, free: 0 });
     let shapeless = Rule::PhysicalLogical { physical: 0, logical: 2 };
@@ -246,6 +249,98 @@ fn another_package_is_one_that_nobody_else_has_touched() {
     let none = Shortage::NoOtherPackage { needed: 1, largest: 0 };
     assert!(matches!(error, PlacementError::Impossible { reason, .. } if reason == none));
     assert_lacks(&machine, ("other-package", 3), Shortage::NoOtherPackage { needed: 3, largest: 2 });
+}
+
+#[test]
+fn two_programs_share_packages_as_in_the_co_runs_of_the_thesis() {
+    let machine = thesis();
+    for (rule, server, co_runner) in [
+        ("4-per-package", [0, 4, 8, 12], [16, 20, 24, 28]),
+        ("2-per-package", [0, 4, 1, 5], [8, 9, 12, 13]),
+        ("1-per-package", [0, 1, 2, 3], [4, 5, 6, 7]),
+        ("1,5,2,6", [1, 5, 2, 6], [9, 10, 13, 14]),
+    ] {
+        // Asked for first, decided later; a client on another package is not joined.
+        let mut typed = vec![(CoRunner, "same-package", 4), (Server, rule, 4)];
+        if rule != "1-per-package" {
+            typed.push((Client, "other-package", 2));
+        }
+        let placed = arranged(&machine, &typed);
+        assert_eq!(placed.cpus_of(Server), server, "{rule}");
+        assert_eq!(placed.cpus_of(CoRunner), co_runner, "{rule}");
+    }
+}
+
+#[test]
+fn the_same_packages_get_even_shares_or_it_is_an_error() {
+    let machine = Machine::two_packages(); // Packages 0,4 1,5 and 2,6 3,7.
+    let typed = |server, threads| [(Server, server, 2), (CoRunner, "same-package", threads)];
+    assert_eq!(arranged(&machine, &typed("0,2", 2)).cpus_of(CoRunner), [1, 3]);
+    assert_eq!(arranged(&machine, &typed("0,4", 1)).cpus_of(CoRunner), [1]);
+    assert_eq!(
+        arranged(&machine, &[(Server, "0,1,2", 3), (CoRunner, "same-package", 1)]).cpus_of(CoRunner),
+        [3]
+    );
+    let lacking = |typed: &[(Role, &str, usize)]| match refused(&machine, typed) {
+        PlacementError::Impossible { reason, .. } => reason,
+        other => panic!("{other}"),
+    };
+    assert_eq!(lacking(&typed("0,2", 3)), Shortage::SamePackages { packages: 2, free: 2, least: 1 });
+    assert_eq!(lacking(&typed("0,1", 1)), Shortage::SamePackages { packages: 1, free: 0, least: 0 });
+    assert_eq!(lacking(&[(CoRunner, "same-package", 1)]), Shortage::NoPackageInUse);
+    assert_lacks(&Machine::bare(2), ("same-package", 1), Shortage::NoPackages);
+    // Enough cores together, and still not evenly: 1 of 8 in one package, 2 of 8 in another, 8 in a third.
+    let server = [(0..7).map(|core| core * 4).collect(), (0..6).map(|core| core * 4 + 1).collect(), vec![2]];
+    let server = list(&server.concat());
+    let machine = thesis();
+    let typed = |threads| [(Server, server.as_str(), 14), (CoRunner, "same-package", threads)];
+    assert_eq!(arranged(&machine, &typed(5)).cpus_of(CoRunner), [28, 25, 6, 29, 10]);
+    let reason = Shortage::SamePackages { packages: 3, free: 10, least: 1 };
+    let error = refused(&machine, &typed(6));
+    assert!(matches!(error, PlacementError::Impossible { reason: found, .. } if found == reason));
+}
+
+#[test]
+fn more_threads_than_any_machine_has_are_refused_before_they_are_counted_out() {
+    for rule in ["dummy", "numapair", "4,0", "pack", "one-per-core", "client-on-rest"] {
+        for threads in [65_537, 4_000_000_000, usize::MAX] {
+            assert_lacks(&six_cores(), (rule, threads), Shortage::TooManyThreads { most: 65_536 });
+        }
+    }
+    assert_eq!(alone(&six_cores(), "dummy", 65_536).len(), 65_536);
+}
+
+#[test]
+fn a_last_level_cache_below_level_3_is_named() {
+    let machine = Machine::of_cores(&["0", "1"]);
+    for cpu in 0..2 {
+        machine.remove(&format!("{CPU}/cpu{cpu}/cache/index3"));
+    }
+    assert_lacks(&machine, ("one-l3", 1), Shortage::NoLastLevelCache { highest: Some(2) });
+    let error = refused(&machine, &[(Server, "one-l3", 1)]).to_string();
+    assert!(error.contains("the last-level cache is an L2, ") && !error.contains("one-node"), "{error}");
+}
+
+#[test]
+fn one_of_a_thing_is_not_several() {
+    let machine = Machine::bare(1);
+    machine.allowed("0");
+    for (rule, message) in [
+        (
+            "one-per-core",
+            "`one-per-core` cannot place 2 server threads: it needs 2 free cores, and 1 can be had",
+        ),
+        ("pack", "`pack` cannot place 2 server threads: free cores have 1 allowed logical CPU;"),
+        (
+            "smt-pair",
+            "`smt-pair` cannot place 2 server threads: it needs 1 free core with 2 allowed SMT siblings",
+        ),
+    ] {
+        let error = refused(&machine, &[(Server, rule, 2)]).to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
+    let error = refused(&machine, &[(Server, "0", 1), (Client, "one-per-core", 1)]).to_string();
+    assert!(error.contains("1 client thread: it needs 1 free core, and 0 can be had"), "{error}");
 }
 
 #[test]
@@ -382,133 +477,4 @@ fn rules_for_each_role() {
     assert_eq!(place_typed(&machine, "server=one-thread,client=smt-pair", &[Server]).unwrap(), [0]);
     let error = place_typed(&machine, "server=one-thread", &[Server, Sampler]).unwrap_err();
     assert_eq!(error, PlacementError::RoleNotNamed { role: Sampler });
-}
-
-/// A machine of a random shape and numbering, and some of its CPUs.
-fn machines() -> impl Strategy<Value = Topology> {
-    let shape = (1..=2_usize, 1..=2_usize, 1..=3_usize, 1..=2_usize);
-    let numbered = shape.prop_flat_map(|(packages, caches, cores, siblings)| {
-        let count = packages * caches * cores * siblings;
-        let numbers: Vec<usize> = (0..count).collect();
-        let allowed = proptest::sample::subsequence(numbers.clone(), 1..=count);
-        (Just([packages, caches, cores, siblings]), Just(numbers).prop_shuffle(), allowed)
-    });
-    numbered.prop_map(|(shape, numbers, allowed)| build(shape, &numbers, &list(&allowed)))
-}
-
-fn list(cpus: &[usize]) -> String {
-    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
-}
-
-fn build([packages, caches, _, siblings]: [usize; 4], numbers: &[usize], allowed: &str) -> Topology {
-    let machine = Machine::bare(u32::try_from(numbers.len()).unwrap());
-    machine.allowed(allowed);
-    for (index, package) in numbers.chunks(numbers.len() / packages).enumerate() {
-        machine.node(u32::try_from(index).unwrap(), &list(package), 1024);
-        for cache in package.chunks(package.len() / caches) {
-            for core in cache.chunks(siblings) {
-                for &cpu in core {
-                    let cpu = u32::try_from(cpu).unwrap();
-                    machine.cpu(cpu, &list(core), &list(package));
-                    machine.cache(cpu, "index0 3 Unified 8M", &list(cache));
-                }
-            }
-        }
-    }
-    machine.read()
-}
-
-/// A rule that names no CPUs, with a number of threads.
-fn rules() -> impl Strategy<Value = (String, usize)> {
-    let names = [
-        "one-thread",
-        "one-per-core",
-        "smt-pair",
-        "pack",
-        "spread",
-        "one-l3",
-        "one-node",
-        "2-physical-3-logical",
-        "1-per-package",
-        "2-per-package",
-        "other-package",
-        "client-on-rest",
-    ];
-    (proptest::sample::select(names.map(str::to_owned).to_vec()), 1..=4_usize)
-}
-
-fn core_of(topology: &Topology, cpu: u32) -> u32 {
-    topology.smt_siblings(cpu).iter().chain([cpu]).min().unwrap()
-}
-
-fn cores_of(topology: &Topology, cpus: &[u32]) -> BTreeSet<u32> {
-    cpus.iter().map(|&cpu| core_of(topology, cpu)).collect()
-}
-
-/// What the name of a rule promises of the cores.
-fn keeps_its_word(topology: &Topology, rule: &str, cpus: &[u32]) -> bool {
-    let cores = cores_of(topology, cpus).len();
-    let parts = |parts: Vec<&tailcore_topology::CpuSet>| {
-        let touched = |part: &&&tailcore_topology::CpuSet| cpus.iter().any(|&cpu| part.contains(cpu));
-        parts.iter().filter(touched).count()
-    };
-    let packages = || parts(topology.packages().iter().map(|package| &package.cpus).collect());
-    match rule {
-        "smt-pair" => cores * 2 == cpus.len(),
-        "2-physical-3-logical" => cores == 2 && cpus.len() == 3,
-        "one-l3" => parts(topology.caches().iter().map(|cache| &cache.cpus).collect()) == 1,
-        "one-node" => parts(topology.numa_nodes().iter().map(|node| &node.cpus).collect()) == 1,
-        "1-per-package" => cores == cpus.len() && packages() == cpus.len(),
-        "2-per-package" => cores == cpus.len() && packages() * 2 == cpus.len(),
-        "other-package" => cores == cpus.len() && packages() == 1,
-        "pack" | "spread" => true,
-        _ => cores == cpus.len(),
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
-
-    #[test]
-    fn roles_are_disjoint_allowed_and_as_their_rules_say(
-        topology in machines(),
-        asked in proptest::collection::vec(rules(), 8),
-    ) {
-        // Several pairs for each machine, because machines are slow to build.
-        for pair in asked.chunks(2) {
-            let typed: Vec<_> =
-                [Server, Client].into_iter().zip(pair).map(|(role, (rule, n))| (role, rule.as_str(), *n)).collect();
-            let requests = requests(&typed);
-            let placement = arrange(&topology, &requests);
-            prop_assert_eq!(&placement, &arrange(&topology, &requests));
-            let Ok(placement) = placement else { continue };
-            for (placed, (role, rule, threads)) in placement.iter().zip(&typed) {
-                let cpus = placed.cpus();
-                prop_assert_eq!(placed.role, *role);
-                prop_assert_eq!(cpus.len(), *threads);
-                prop_assert_eq!(cpus.iter().collect::<BTreeSet<_>>().len(), *threads);
-                prop_assert!(cpus.iter().all(|&cpu| topology.allowed().contains(cpu)));
-                prop_assert!(keeps_its_word(&topology, rule, &cpus), "{} {:?}", rule, cpus);
-            }
-            let cores = |role| cores_of(&topology, &placement.cpus_of(role));
-            prop_assert!(cores(Server).is_disjoint(&cores(Client)), "{}", placement);
-        }
-    }
-
-    #[test]
-    fn all_allowed_cpus_can_be_packed_and_spread(topology in machines()) {
-        let allowed: Vec<u32> = topology.allowed().iter().collect();
-        for rule in [Rule::Pack, Rule::Spread] {
-            let request = |threads| Request { role: Server, rule: rule.clone(), threads };
-            let placed = arrange(&topology, &[request(allowed.len())]).unwrap();
-            let mut cpus = placed.cpus_of(Server);
-            let cores = cores_of(&topology, &cpus).len();
-            if rule == Rule::Spread {
-                prop_assert_eq!(cores_of(&topology, &cpus[..cores]).len(), cores, "a sibling came early");
-            }
-            cpus.sort_unstable();
-            prop_assert_eq!(&cpus, &allowed);
-            prop_assert!(arrange(&topology, &[request(allowed.len() + 1)]).is_err());
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! JSON, text and pictures.
 
 use serde_json::json;
+use tailcore_topology::{Directory, Hypervisor, Interrupts, unseen};
 
 use crate::fixture::{CPU, Machine, NODE};
 
@@ -26,7 +27,7 @@ fn json_has_exactly_these_keys_and_shapes() {
         "offline": "2",
         "present": "0-2",
         "possible": "0-2",
-        "cpu_quota": null,
+        "cpu_quota": {"state": "unknown", "why": "no control-group file system with a CPU controller is mounted"},
         "excluded": [
             {"cpus": "2", "reason": "offline"},
             {"cpus": "1", "reason": "not_in_affinity_mask"},
@@ -151,6 +152,28 @@ fn kinds_and_what_is_set_aside_are_told_above_the_tree() {
     ] {
         assert!(tree.contains(line), "{tree}");
     }
+}
+
+#[test]
+fn what_a_hypervisor_makes_up_and_a_container_hides_is_said() {
+    let machine = Machine::of_cores(&["0,1"]);
+    let lines = || {
+        let source = Directory::new(machine.root());
+        unseen(&Hypervisor::read(&source), &Interrupts::read(&source))
+    };
+    let starts = |starts: &[&str]| {
+        let lines = lines();
+        let all = lines.iter().zip(starts).all(|(line, start)| line.starts_with(start));
+        assert!(lines.len() == starts.len() && all, "{lines:?}");
+    };
+    starts(&["whether this is a virtual machine", "interrupts; /proc/irq shows none"]);
+    machine.file("proc/cpuinfo", "flags : fpu hypervisor\n");
+    machine.file("proc/irq/9/smp_affinity_list", "0\n");
+    machine.file("proc/irq/9/eth0-rx/x", "");
+    starts(&["this is a virtual machine; packages, caches and SMT are", "interrupts of the network; "]);
+    machine.file("proc/cpuinfo", "flags : fpu\n");
+    machine.file("sys/class/net/eth0/device/msi_irqs/9", "msix\n");
+    starts(&[]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Control groups: cpusets that narrow the process, and quotas.
 
-use tailcore_topology::{ExclusionReason, PinError, PinPolicy, PlacementError, Role};
+use tailcore_topology::{ExclusionReason, PinError, PinPolicy, PlacementError, Quota, Role};
 use tailcore_topology::{current_affinity, pin_current_thread, place};
 
 use crate::guest::{Group, cpus, in_guest, in_thread_of_its_own, read};
@@ -55,10 +55,10 @@ fn a_quota_of_a_group_above_is_found() {
     if !in_guest() {
         return;
     }
-    assert_eq!(read().cpu_quota(), None);
+    assert_eq!(read().cpu_quota(), &Quota::Unlimited);
     let _group = Group::enter("/outer/inner", &[("cpu.max", "150000 50000")]);
     let machine = read();
-    let quota = machine.cpu_quota().unwrap();
+    let quota = machine.cpu_quota().limit().unwrap();
     assert_eq!((quota.quota_us, quota.period_us, quota.cgroup.as_str()), (150_000, 50_000, "/outer"));
     assert_eq!(quota.cpus(), 3.0);
     // A quota takes time away, not CPUs.
