@@ -2,16 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use tailcore_pmu::{Availability, Probe, Scope, catalogue};
+use tailcore_pmu::{Answer, Availability, ParseEventError, Probe, Scope, catalogue, look_up};
 
 use crate::args::EventsArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::{output, tables};
 
 pub(crate) fn events(args: &EventsArgs) -> anyhow::Result<Exit> {
     let pattern = args.pattern.as_deref().unwrap_or("").to_lowercase();
     let mut all = catalogue();
     all.retain(|event| event.event.to_lowercase().contains(&pattern));
+    if let (true, Some(typed)) = (all.is_empty(), &args.pattern) {
+        // Not in the list is not unknown: codes, tracepoints, names of other processors.
+        match typed.parse() {
+            Ok(event) => all.push(look_up(&event)),
+            Err(ParseEventError::Unknown { near, .. }) if near.is_empty() => {}
+            Err(error) => return Err(UsageError(error.to_string()).into()),
+        }
+    }
     if args.json {
         output::print(&output::pretty_json(&all)?)?;
     } else if all.is_empty() {
@@ -63,18 +71,31 @@ fn portable(all: &[Availability], in_full: bool) -> String {
     let mut text = format!("\nPortable names, and what counts them on {on}:\n");
     for (event, means) in named {
         let core = if several { format!(" ({})", means.core) } else { String::new() };
-        text.push_str(&format!("  {}{core}: {}\n", event.event, means.event));
-        if in_full && !means.counts.is_empty() {
-            let (counts, leaves_out, source) = (means.counts, means.leaves_out, means.source);
-            text.push_str(&format!(
-                "      counts {counts}\n      but: {leaves_out}\n      source: {source}\n"
-            ));
-        }
+        text.push_str(&format!("  {}{core}: {}\n", event.event, answer(&means.answer, in_full)));
     }
     if !in_full {
         text.push_str("`tailcore events NAME` tells what one of them counts and leaves out.\n");
     }
     text
+}
+
+fn answer(answer: &Answer, in_full: bool) -> String {
+    match answer {
+        Answer::Event { name, terms, unit, counts, leaves_out, source } => {
+            let terms = terms.map_or_else(String::new, |terms| format!(" ({terms})"));
+            if !in_full {
+                return format!("{name}{terms}, in {unit}");
+            }
+            format!(
+                "{name}{terms}, in {unit}\n      counts {counts}\n      but: {leaves_out}\n      source: {source}"
+            )
+        }
+        Answer::None { why, nearest } => {
+            let nearest = nearest.map_or_else(String::new, |nearest| format!("; nearest: {nearest}"));
+            format!("none: {why}{nearest}")
+        }
+        _ => "unknown".to_owned(),
+    }
 }
 
 /// Which mode an event counts, in words for a narrow column.

@@ -4,9 +4,10 @@
 //! them by thread id and reads them from outside, so the hot path makes no extra system call.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-use tailcore_pmu::{Counters, Event, Outcome, Reading, Snapshot, Target};
+use tailcore_pmu::{Calibration, Counters, Event, Options, Outcome, Reading, Snapshot, Target, calibrate};
 use tailcore_topology::{CpuSet, ResidenceWatch};
 
 use crate::latency::LatencySummary;
@@ -86,7 +87,8 @@ pub struct ThreadWatch {
 impl ThreadWatch {
     /// Opens `events` for a thread. What cannot be opened is explained in the report; nothing fails.
     pub fn open(id: ThreadId, events: &[Event]) -> Self {
-        let counters = Counters::open(Target::Thread(id.tid), events);
+        let groups = [events.to_vec()];
+        let counters = Counters::open_groups(Target::Thread(id.tid), &groups, &options(events));
         let (start, last, now) = (counters.snapshot(), counters.snapshot(), counters.snapshot());
         Self { id, counters, residence: None, start, last, now }
     }
@@ -119,6 +121,17 @@ impl ThreadWatch {
             residence: self.residence.as_ref().and_then(residence),
             counters: self.counters.interval(&self.start, &self.last),
         }
+    }
+}
+
+/// Believes the processor's counters only if a loop of known length counts right: the PMU of a virtual
+/// machine may count a part, or nothing. Tried once.
+fn options(events: &[Event]) -> Options {
+    static CALIBRATION: OnceLock<Calibration> = OnceLock::new();
+    let is_needed = events.iter().any(|event| event.kind().needs_pmu());
+    match is_needed {
+        true => Options::default().calibrated(CALIBRATION.get_or_init(calibrate).clone()),
+        false => Options::default(),
     }
 }
 

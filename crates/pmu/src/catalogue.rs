@@ -8,7 +8,7 @@ use crate::diagnose::Absence;
 use crate::event::Event;
 use crate::kernel::Kernel;
 use crate::machine::Machine;
-use crate::meaning::Meaning;
+use crate::meaning::{Meaning, Unit};
 use crate::model::Microarchitecture;
 use crate::names::{EventKind, TABLE};
 use crate::open::try_here;
@@ -68,14 +68,38 @@ pub enum Probe {
 pub struct Means {
     /// The core on which it is so; a hybrid has several.
     pub core: &'static str,
-    /// The vendor's event, or why there is none and what is nearest.
-    pub event: String,
-    /// What the event counts.
-    pub counts: &'static str,
-    /// What it leaves out of the name, or adds to it.
-    pub leaves_out: &'static str,
-    /// Who says so.
-    pub source: &'static str,
+    /// What counts it, or why nothing does.
+    #[serde(flatten)]
+    pub answer: Answer,
+}
+
+/// The event that is meant, or why none is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum Answer {
+    /// This event.
+    Event {
+        /// The vendor's name, or `PMU/TERMS/` where it has none.
+        name: &'static str,
+        /// What its PMU is asked for, where it has a name.
+        terms: Option<&'static str>,
+        /// What one count is.
+        unit: Unit,
+        /// What it counts.
+        counts: &'static str,
+        /// What it leaves out of the name, or adds to it.
+        leaves_out: &'static str,
+        /// Who says so.
+        source: &'static str,
+    },
+    /// No event of this core.
+    None {
+        /// Why.
+        why: &'static str,
+        /// The closest thing that can be asked for by its own name.
+        nearest: Option<&'static str>,
+    },
 }
 
 /// Every event that has a name on this machine, each opened on the current thread for a moment: the kernel's
@@ -131,17 +155,24 @@ fn availability(kernel: &dyn Kernel, event: &Event, cores: &[Microarchitecture])
 }
 
 fn means(meaning: &Meaning, core: Microarchitecture) -> Means {
-    let core_title = core.title();
-    match meaning.on(core) {
-        Ok(on) => {
-            let terms = vendor::find(core, on.event).map(|event| event.terms);
-            let event = terms.map_or_else(|| on.event.to_owned(), |terms| format!("{} ({terms})", on.event));
-            let (counts, leaves_out, source) = (on.counts, on.leaves_out, on.source);
-            Means { core: core_title, event, counts, leaves_out, source }
-        }
-        Err(none) => {
-            let event = format!("none: {none}");
-            Means { core: core_title, event, counts: "", leaves_out: "", source: "" }
-        }
-    }
+    let answer = match meaning.on(core) {
+        Ok(on) => Answer::Event {
+            name: on.event,
+            terms: vendor::find(core, on.event).map(|event| event.terms),
+            unit: on.unit,
+            counts: on.counts,
+            leaves_out: on.leaves_out,
+            source: on.source,
+        },
+        Err(none) => Answer::None { why: none.why, nearest: none.nearest },
+    };
+    Means { core: core.title(), answer }
+}
+
+/// Looks at one event as [`catalogue`] does at all, whether it is listed there or not.
+pub fn look_up(event: &Event) -> Availability {
+    let machine = Machine::this();
+    let cores: Vec<Microarchitecture> =
+        machine.model().cores().iter().filter_map(|core| core.microarchitecture).collect();
+    availability(&Linux, event, &cores)
 }

@@ -154,6 +154,7 @@ impl Counters {
             .enumerate()
             .map(|(index, event)| Reading {
                 event: event.to_string(),
+                means: self.opened.slots.get(index).and_then(|slot| slot.means.clone()),
                 scope: self.opened.slots.get(index).map_or(Scope::UserAndKernel, |slot| slot.scope),
                 outcome: self.outcome(index, start, end),
             })

@@ -111,7 +111,7 @@ mod user;
 pub mod vendor;
 
 pub use calibrate::{Calibration, SOUND, calibrate, calibrate_with};
-pub use catalogue::{Availability, Means, Probe, catalogue, catalogue_with};
+pub use catalogue::{Answer, Availability, Means, Probe, catalogue, catalogue_with, look_up};
 pub use counters::Counters;
 pub use error::ParseEventError;
 pub use event::{Event, default_events, parse_events, parse_units};

@@ -1,6 +1,9 @@
 //! Portable names: one question, and the event that answers it on each type of core.
 
+use std::fmt;
 use std::sync::LazyLock;
+
+use serde::Serialize;
 
 use crate::model::{BadLine, Microarchitecture, expand, lines};
 
@@ -45,7 +48,8 @@ pub struct MeaningOn {
 }
 
 /// What one count of an event is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Unit {
     /// Something that happened once.
@@ -54,6 +58,16 @@ pub enum Unit {
     Cycles,
     /// A chance to issue one operation, of which a cycle has several: never a share of cycles.
     Slots,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::Events => "events",
+            Unit::Cycles => "cycles",
+            Unit::Slots => "slots",
+        })
+    }
 }
 
 /// Why a portable name has no event on a type of core.

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::meaning::Meaning;
+use crate::vendor;
 
 /// `perf_event_attr.type` of generic hardware events.
 pub(crate) const TYPE_HARDWARE: u32 = 0;
@@ -185,11 +186,12 @@ pub(crate) static TABLE: &[Entry] = &[
     sw(0, "cpu-clock", "nanoseconds for which the thread ran, by the processor's own clock").modes(Modes::Whole),
     sw(3, "context-switches", "times the thread was taken off its CPU").alias("cs").modes(Modes::KernelOnly),
     sw(4, "cpu-migrations", "times the thread moved to another CPU").alias("migrations").modes(Modes::KernelOnly),
+    sw(11, "cgroup-switches", "times the CPU went over to a task of another control group").modes(Modes::KernelOnly),
     sw(2, "page-faults", "page faults, minor and major").alias("faults"),
     sw(5, "minor-faults", "page faults served without I/O"),
     sw(6, "major-faults", "page faults that had to wait for I/O"),
-    sw(7, "alignment-faults", "unaligned accesses that the kernel repaired"),
-    sw(8, "emulation-faults", "instructions that the kernel emulated"),
+    sw(7, "alignment-faults", "unaligned accesses that the kernel repaired; x86 has none"),
+    sw(8, "emulation-faults", "instructions that the kernel emulated; x86 has none"),
 ];
 
 /// The row of a name or alias; letter case does not matter.
@@ -207,12 +209,14 @@ pub(crate) fn near(name: &str) -> Vec<&'static str> {
         .iter()
         .flat_map(Entry::spellings)
         .chain(portable)
+        .chain(vendor::names())
         // Far shorter or longer names cannot be near: this also bounds the work on absurd input.
         .filter(|known| known.len().abs_diff(name.len()) <= limit)
         .map(|known| (edit_distance(&name, &known.to_ascii_lowercase()), known))
         .filter(|(distance, _)| *distance <= limit)
         .collect();
     found.sort_by_key(|(distance, _)| *distance);
+    found.dedup();
     found.truncate(3);
     found.into_iter().map(|(_, known)| known).collect()
 }
@@ -250,6 +254,13 @@ mod tests {
             }
             assert!(numbers.insert((entry.type_(), entry.config)), "{}", entry.name);
             assert!(!entry.description.is_empty() && !entry.description.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn no_portable_name_is_hidden_by_a_generic_one() {
+        for meaning in Meaning::all() {
+            assert_eq!(find(meaning.name()), None, "{}", meaning.name());
         }
     }
 

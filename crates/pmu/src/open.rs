@@ -35,6 +35,14 @@ impl Ask {
     }
 }
 
+/// Whether the PMU of the encoding counts there. A thread may come to any CPU.
+fn counts_at(encoding: &Encoding, place: &Place) -> bool {
+    match (place, &encoding.cpus) {
+        (Place::Cpu(cpu) | Place::Cgroup { cpu, .. }, Some(cpus)) => cpus.contains(cpu),
+        _ => true,
+    }
+}
+
 fn is_scarce(encoding: &Encoding) -> bool {
     !matches!(encoding.type_, TYPE_SOFTWARE | TYPE_TRACEPOINT)
 }
@@ -56,6 +64,8 @@ pub(crate) struct Slot {
     /// Whether it is absent because others have taken what is scarce.
     pub(crate) crowded: bool,
     pub(crate) absence: Option<Absence>,
+    /// What counts a portable name.
+    pub(crate) means: Option<String>,
 }
 
 /// Counters which the kernel runs as one and reads as one; the leader comes first.
@@ -160,6 +170,7 @@ impl<'k> Opening<'k> {
             of_core: false,
             crowded: false,
             absence: None,
+            means: ask.how.as_ref().ok().and_then(|how| how.means.clone()),
         };
         match &ask.how {
             Ok(how) => {
@@ -196,6 +207,8 @@ impl<'k> Opening<'k> {
         let spots: Vec<(&Place, &[Encoding])> = places
             .iter()
             .flat_map(|place| how.encodings.chunks(together.max(1)).map(move |chunk| (place, chunk)))
+            // A CPU has one core type; an event of another has nothing to count there.
+            .filter(|(place, encodings)| encodings.iter().any(|encoding| counts_at(encoding, place)))
             .collect();
         slot.parts.places = spots.len();
         slot.parts.encodings = together;
@@ -229,7 +242,7 @@ impl<'k> Opening<'k> {
     ) -> Result<(), Errno> {
         let (mut opened, mut refusal) = (false, None);
         for encoding in encodings {
-            if !allows(encoding, slot.scope) {
+            if !allows(encoding, slot.scope) || !counts_at(encoding, place) {
                 self.samples.push(Sample::Absent);
                 continue;
             }
@@ -239,7 +252,9 @@ impl<'k> Opening<'k> {
             let may_change = !settled && !encoding.no_exclude && wish.event.may_fall_back_to_user();
             if matches!(result, Err(Errno(libc::EACCES))) && may_change {
                 result = self.open(spot, Scope::User);
-                slot.scope = Scope::User;
+                if result.is_ok() {
+                    slot.scope = Scope::User;
+                }
             }
             self.samples.push(if result.is_ok() { Sample::Unread } else { Sample::Absent });
             match result {

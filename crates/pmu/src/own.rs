@@ -25,7 +25,7 @@ use pages::GroupPages;
 /// Counters of the thread that opens them, for that thread alone.
 ///
 /// They count as [`Counters`] do, and give the same readings. But where the processor allows it, a group is
-/// read from its registers, in a tenth of the time that read(2) takes; where not, by read(2). Which of the
+/// read from its registers; where not, by read(2). Which of the
 /// two happens is decided anew at each read and for each group, and is no error either way:
 /// [`how`](Self::how) tells. Take these if a thread measures itself, even more so per request; take
 /// [`Counters`] to measure another thread.

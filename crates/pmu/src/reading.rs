@@ -23,6 +23,10 @@ pub enum Scope {
 pub struct Reading {
     /// The canonical name of the event, with its modifier.
     pub event: String,
+    /// What counts a portable name here, in what unit, and who says so; `None` for names that mean the same
+    /// everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub means: Option<String>,
     /// The modes that the count covers. For an event which could not be opened: the modes that were asked
     /// for.
     pub scope: Scope,
@@ -130,7 +134,7 @@ mod tests {
             ),
         ];
         for (scope, outcome, json) in cases {
-            let reading = Reading { event: "cycles".to_owned(), scope, outcome };
+            let reading = Reading { event: "cycles".to_owned(), means: None, scope, outcome };
             assert_eq!(serde_json::to_string(&reading).unwrap(), json);
             assert_eq!(serde_json::from_str::<Reading>(json).unwrap(), reading);
         }

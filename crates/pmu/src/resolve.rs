@@ -3,11 +3,11 @@
 use crate::diagnose::Absence;
 use crate::event::{Event, What};
 use crate::machine::Machine;
-use crate::meaning::Meaning;
-use crate::model::CoreModel;
+use crate::meaning::{Meaning, MeaningOn};
+use crate::model::{CoreModel, Microarchitecture};
 use crate::names::{EventKind, TYPE_BREAKPOINT, TYPE_RAW, TYPE_TRACEPOINT};
 use crate::reading::Outcome;
-use crate::sysfs::{Config, EncodeError, Pmu, PmuKind, Terms};
+use crate::sysfs::{Config, EncodeError, Pmu, PmuKind, Terms, TracepointError};
 use crate::vendor;
 
 /// What perf_event_open(2) is told of an event, without the modes.
@@ -20,6 +20,8 @@ pub(crate) struct Encoding {
     pub(crate) config3: u64,
     /// The name of the PMU, where the encoding is not generic.
     pub(crate) pmu: Option<String>,
+    /// The CPUs on which the PMU counts, if not all do: those of one core type.
+    pub(crate) cpus: Option<Vec<u32>>,
     /// The PMU does not tell modes apart: any exclude bit is refused, as by uncore PMUs and `msr`.
     pub(crate) no_exclude: bool,
 }
@@ -41,6 +43,8 @@ pub(crate) enum Spread {
 pub(crate) struct Resolved {
     pub(crate) encodings: Vec<Encoding>,
     pub(crate) spread: Spread,
+    /// What counts a name that means another event on another processor, and who says so.
+    pub(crate) means: Option<String>,
 }
 
 /// What perf_event_open(2) is told of an event on one machine; given by [`Event::on`].
@@ -88,14 +92,23 @@ impl Event {
 
 impl Resolved {
     fn one(encoding: Encoding) -> Resolved {
-        Resolved { encodings: vec![encoding], spread: Spread::One }
+        Resolved { encodings: vec![encoding], spread: Spread::One, means: None }
     }
 }
 
 impl Encoding {
     /// An event that the kernel itself gives a number.
     fn generic(type_: u32, config: u64) -> Encoding {
-        Encoding { type_, config, config1: 0, config2: 0, config3: 0, pmu: None, no_exclude: false }
+        Encoding {
+            type_,
+            config,
+            config1: 0,
+            config2: 0,
+            config3: 0,
+            pmu: None,
+            cpus: None,
+            no_exclude: false,
+        }
     }
 
     fn of(pmu: &Pmu, config: Config) -> Encoding {
@@ -106,6 +119,7 @@ impl Encoding {
             config2: config.config2,
             config3: config.config3,
             pmu: Some(pmu.name().to_owned()),
+            cpus: pmu.cpus().map(<[u32]>::to_vec),
             // sysfs does not say which PMUs refuse the exclude bits. Those beside the cores do.
             no_exclude: pmu.kind() != PmuKind::Core,
         }
@@ -122,20 +136,19 @@ pub(crate) fn resolve(event: &Event, machine: &Machine) -> Result<Resolved, Abse
             // On a hybrid the upper half of a generic event's config says which PMU is meant.
             Some(pmu) => Encoding {
                 pmu: Some(pmu.name().to_owned()),
+                cpus: pmu.cpus().map(<[u32]>::to_vec),
                 ..Encoding::generic(entry.type_(), entry.config | u64::from(pmu.type_()) << 32)
             },
             None => Encoding::generic(entry.type_(), entry.config),
         })),
-        What::Raw(code) => Ok(on_each_core_type(machine, |pmu| match pmu {
-            Some(pmu) => Encoding::of(pmu, Config { config: *code, ..Config::default() }),
-            None => Encoding::generic(TYPE_RAW, *code),
-        })),
+        What::Raw(code) => raw(machine, *code),
         What::Pmu(slashed) => on_pmu(machine, &slashed.pmu, &slashed.terms),
         What::Vendor(name) => by_vendor(machine, name),
         What::Meaning(name) => by_meaning(machine, name),
         What::Tracepoint(tracepoint) => match tracepoint.id(machine.root()) {
             Ok(id) => Ok(Resolved::one(Encoding::generic(TYPE_TRACEPOINT, id))),
-            Err(error) => Err(Absence::Unsupported(error.to_string())),
+            Err(error @ TracepointError::Forbidden { .. }) => Err(Absence::Forbidden(error.to_string())),
+            Err(error) => Err(unsupported(error)),
         },
         What::Breakpoint(point) => Ok(Resolved::one(Encoding {
             config1: point.address,
@@ -152,7 +165,42 @@ fn on_each_core_type(machine: &Machine, encode: impl Fn(Option<&Pmu>) -> Encodin
         return Resolved::one(encode(None));
     }
     let encodings = pmus.into_iter().map(|pmu| encode(Some(pmu))).collect();
-    Resolved { encodings, spread: Spread::CoreTypes }
+    Resolved { encodings, spread: Spread::CoreTypes, means: None }
+}
+
+/// A code of the manual. It means one thing on one type of core and another on the next, so a hybrid has to be
+/// told which; and where the PMU tells what it implements, it is asked.
+fn raw(machine: &Machine, code: u64) -> Result<Resolved, Absence> {
+    let hybrid: Vec<&str> = HYBRID.into_iter().filter(|name| machine.pmus().get(name).is_ok()).collect();
+    if let [first, _, ..] = hybrid.as_slice() {
+        let types = hybrid.join(", ");
+        return Err(unsupported(format_args!(
+            "a code means different events on the core types of this processor ({types}): write {first}/config={code:#x}/"
+        )));
+    }
+    let mut pmus = machine.pmus().iter().into_iter().flatten().filter_map(|(_, pmu)| pmu.ok());
+    if let Some(pmu) = pmus.find(|pmu| pmu.name().starts_with("armv")) {
+        implemented(pmu, Config { config: code, ..Config::default() })?;
+    }
+    Ok(Resolved::one(Encoding::generic(TYPE_RAW, code)))
+}
+
+/// Refuses an architected event that an Arm PMU does not list: it would open, and count 0.
+///
+/// The kernel lists of these exactly the ones that the PMU says it implements (PMCEID registers). Events beyond
+/// them are the implementer's own, and nothing tells.
+fn implemented(pmu: &Pmu, config: Config) -> Result<(), Absence> {
+    let told = matches!(config.config, 0..=0x3f | 0x4000..=0x403f);
+    let same = |terms: &Terms| pmu.encode(terms).is_ok_and(|listed| listed.config & 0xffff == config.config);
+    let listed = pmu.events().values().flatten().any(|event| same(&event.terms));
+    if !pmu.name().starts_with("armv") || pmu.events().is_empty() || !told || listed {
+        return Ok(());
+    }
+    Err(unsupported(format_args!(
+        "PMU {} does not implement event {:#x}: it would count 0; it has those in its events folder in sysfs",
+        pmu.name(),
+        config.config
+    )))
 }
 
 /// The PMUs of a hybrid x86 processor, the fastest cores first.
@@ -161,12 +209,18 @@ const HYBRID: [&str; 3] = ["cpu_core", "cpu_atom", "cpu_lowpower"];
 /// An event of one PMU, or of all that a name such as `uncore_imc` stands for.
 fn on_pmu(machine: &Machine, name: &str, terms: &Terms) -> Result<Resolved, Absence> {
     let encoded = machine.pmus().encode(name, terms).map_err(|error: EncodeError| unsupported(error))?;
+    for (pmu, config) in &encoded {
+        if pmu.event_of(terms).is_some_and(|(_, event)| event.snapshot) {
+            return Err(unsupported("it is a level, not a count: an interval of it means nothing"));
+        }
+        implemented(pmu, *config)?;
+    }
     let encodings = encoded.iter().map(|(pmu, config)| Encoding::of(pmu, *config)).collect();
     let mut masks = encoded.iter().filter_map(|(pmu, _)| pmu.cpumask());
     let Some(cpus) = masks.next() else {
         // Several without a mask are the PMUs of core types.
         let spread = if encoded.len() > 1 { Spread::CoreTypes } else { Spread::One };
-        return Ok(Resolved { encodings, spread });
+        return Ok(Resolved { encodings, spread, means: None });
     };
     if cpus.is_empty() {
         return Err(unsupported(format_args!(
@@ -177,7 +231,7 @@ fn on_pmu(machine: &Machine, name: &str, terms: &Terms) -> Result<Resolved, Abse
         let message = format!("the PMUs {name} are counted on different CPUs: ask for one of them by number");
         return Err(unsupported(message));
     }
-    Ok(Resolved { encodings, spread: Spread::Places(cpus.to_vec()) })
+    Ok(Resolved { encodings, spread: Spread::Places(cpus.to_vec()), means: None })
 }
 
 /// An event by its vendor's name, on the core types that have it.
@@ -207,37 +261,57 @@ fn by_meaning(machine: &Machine, name: &str) -> Result<Resolved, Absence> {
     if known.is_empty() {
         return Err(unsupported(unknown_model(machine)));
     }
+    // Two numbers that count different things have no sum.
+    let counted: Vec<_> =
+        known.iter().filter_map(|(_, core)| Some((core, meaning.on(*core).ok()?))).collect();
+    if let Some(pair) = counted.windows(2).find(|pair| pair[0].1.counts != pair[1].1.counts) {
+        let on = |(core, on): &(&Microarchitecture, MeaningOn)| format!("{} on {}", on.event, core.title());
+        let (a, b) = (on(&pair[0]), on(&pair[1]));
+        return Err(unsupported(format_args!(
+            "{} is {a} and {b}, which count different things and have no sum: ask for one of them",
+            meaning.name()
+        )));
+    }
     let (mut encodings, mut missing) = (Vec::new(), None);
-    for (core, microarchitecture) in known {
+    for &(core, microarchitecture) in &known {
         match meaning.on(microarchitecture) {
             Err(none) => {
                 missing = Some(format!("{} on {}: {none}", meaning.name(), microarchitecture.title()));
             }
-            Ok(on) if on.event.contains('/') => return by_name(machine, on.event),
+            Ok(on) if on.event.contains('/') => return by_name(machine, &on),
             Ok(on) => match vendor::find(microarchitecture, on.event) {
                 Some(event) if event.pmu.is_none() => {
                     encodings.push(on_core(machine, core, &parse_terms(event.terms)?)?);
                 }
-                _ => return by_name(machine, on.event),
+                _ => return by_name(machine, &on),
             },
         }
     }
+    let means = counted.first().map(|(_, on)| provenance(on));
     match missing {
         Some(why) if encodings.is_empty() => Err(unsupported(why)),
-        _ => Ok(of_core_types(encodings, cores)),
+        _ => Ok(Resolved { means, ..of_core_types(encodings, cores) }),
     }
 }
 
-/// What another name comes to.
-fn by_name(machine: &Machine, name: &str) -> Result<Resolved, Absence> {
-    let event: Event = name.parse().map_err(unsupported)?;
+/// What the event of another PMU, or one without a name, comes to.
+fn by_name(machine: &Machine, on: &MeaningOn) -> Result<Resolved, Absence> {
+    let event: Event = on.event.parse().map_err(unsupported)?;
     // The tables name events of vendors and PMUs only, which are no portable names again.
-    if event.kind() == EventKind::Portable { Err(unsupported(name)) } else { resolve(&event, machine) }
+    if event.kind() == EventKind::Portable {
+        return Err(unsupported(on.event));
+    }
+    let resolved = resolve(&event, machine)?;
+    Ok(Resolved { means: Some(provenance(on)), ..resolved })
+}
+
+fn provenance(on: &MeaningOn) -> String {
+    format!("{}, in {}: {}; source: {}", on.event, on.unit, on.counts, on.source)
 }
 
 fn of_core_types(encodings: Vec<Encoding>, cores: &[CoreModel]) -> Resolved {
     let spread = if cores.len() > 1 { Spread::CoreTypes } else { Spread::One };
-    Resolved { encodings, spread }
+    Resolved { encodings, spread, means: None }
 }
 
 /// Terms on the PMU of a core type.
@@ -252,6 +326,7 @@ fn on_core(machine: &Machine, core: &CoreModel, terms: &Terms) -> Result<Encodin
         return Err(unsupported(NO_CORE_PMU));
     };
     let config = pmu.encode(terms).map_err(unsupported)?;
+    implemented(pmu, config)?;
     Ok(Encoding::of(pmu, config))
 }
 

@@ -48,6 +48,11 @@ pub fn find(core: Microarchitecture, name: &str) -> Option<VendorEvent> {
     events(core).find(|event| event.name.eq_ignore_ascii_case(name))
 }
 
+/// Every name in the tables, some more than once.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().flat_map(|table| &table.rows).map(|row| row.name)
+}
+
 /// The spelling of the tables, if any core's vendor uses `name` for an event.
 pub(crate) fn canonical(name: &str) -> Option<&'static str> {
     let mut rows = TABLES.iter().flat_map(|table| &table.rows);

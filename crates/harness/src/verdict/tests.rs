@@ -242,6 +242,7 @@ fn surroundings_that_limit_the_numbers_are_noted() {
     Case { debug_build: true, ..Case::sound() }.expect(ReasonCode::DebugBuild, Severity::Note);
     let scaled = tailcore_pmu::Reading {
         event: "cycles".to_owned(),
+        means: None,
         scope: tailcore_pmu::Scope::User,
         outcome: Outcome::Scaled { count: 10, running: 0.5 },
     };

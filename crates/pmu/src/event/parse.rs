@@ -69,13 +69,15 @@ fn slashed(typed: &str) -> Result<Event, ParseEventError> {
     with_modifier(What::Pmu(slashed), Some(modifiers.as_str()).filter(|m| !m.is_empty()), typed)
 }
 
-/// `mem:ADDRESS[/LENGTH][:ACCESS[:MODIFIER]]`, as perf has it: 4 bytes and `rw` if not said.
+/// `mem:ADDRESS[/LENGTH][:ACCESS[:MODIFIER]]`, as perf has it: 4 bytes (8 to execute) and `rw` if not said.
 fn breakpoint(typed: &str) -> Result<Event, ParseEventError> {
     let wrong = || ParseEventError::Breakpoint { event: typed.to_owned() };
     let mut parts = typed.split(':').skip(1);
     let place = parts.next().ok_or_else(wrong)?;
-    let (address, length) = place.split_once('/').unwrap_or((place, "4"));
     let access = parts.next().unwrap_or("rw");
+    // The kernel takes an instruction by the size of a pointer, whatever its length.
+    let usual = if access == "x" { "8" } else { "4" };
+    let (address, length) = place.split_once('/').unwrap_or((place, usual));
     let mut bits = 0;
     for letter in access.chars() {
         bits |= match letter {

@@ -18,12 +18,13 @@ fn encoding(type_: u32, config: u64) -> Encoding {
         config2: 0,
         config3: 0,
         pmu: None,
+        cpus: None,
         no_exclude: type_ >= UNCORE && type_ != ABSENT,
     }
 }
 
 fn ask(name: &str, spread: Spread, encodings: Vec<Encoding>) -> Ask {
-    Ask { event: name.parse().unwrap(), how: Ok(Resolved { encodings, spread }) }
+    Ask { event: name.parse().unwrap(), how: Ok(Resolved { encodings, spread, means: None }) }
 }
 
 /// A generic event on both core types.

@@ -12,6 +12,7 @@ use tailcore_pmu::{Counters, Errno, Event, EventAttr, Kernel, Machine, Outcome, 
 struct Noting {
     machine: Arc<Machine>,
     opened: Arc<Mutex<Vec<(EventAttr, Place)>>>,
+    cpus: Vec<u32>,
 }
 
 impl Kernel for Noting {
@@ -37,7 +38,7 @@ impl Kernel for Noting {
     }
 
     fn cpus(&self) -> Result<Vec<u32>, Errno> {
-        Ok(vec![0])
+        Ok(self.cpus.clone())
     }
 
     fn work(&self) -> Option<u64> {
@@ -89,7 +90,7 @@ fn machine(cpu: (&str, u32, u32), pmus: &[(&str, u32, Option<&str>)]) -> (tempfi
         }
     }
     let machine = Arc::new(Machine::read_from(dir.path()));
-    (dir, Noting { machine, opened: Arc::default() })
+    (dir, Noting { machine, opened: Arc::default(), cpus: vec![0] })
 }
 
 /// What the kernel is asked for when `name` is opened on the current thread, or the reason why it is not.
@@ -147,9 +148,29 @@ fn a_hybrid_counts_generic_events_on_each_type_of_core() {
     let (_dir, kernel) = machine(ALDER_LAKE, &[("cpu_core", 4, None), ("cpu_atom", 10, None)]);
     let both = vec![here(0, 4 << 32 | 1), here(0, 10 << 32 | 1)];
     assert_eq!(asked(&kernel, "instructions"), Ok(both));
-    assert_eq!(asked(&kernel, "r1c0"), Ok(vec![here(4, 0x1c0), here(10, 0x1c0)]));
+    // A code is one thing on the big cores and another on the small ones; so are some portable names.
+    let reason = asked(&kernel, "r1c0").unwrap_err();
+    assert!(reason.contains("cpu_core/config=0x1c0/"), "{reason}");
+    let reason = asked(&kernel, "l1d-misses").unwrap_err();
+    assert!(reason.contains("count different things") && reason.contains("Gracemont"), "{reason}");
     // The store buffer event is the big cores' alone.
     assert_eq!(asked(&kernel, "resource_stalls.sb"), Ok(vec![here(4, 0x8a2)]));
+}
+
+#[test]
+fn an_event_of_one_core_type_is_counted_on_the_cpus_that_have_it() {
+    let (dir, kernel) = machine(ALDER_LAKE, &[("cpu_core", 4, None), ("cpu_atom", 10, None)]);
+    write(dir.path(), &[(&format!("{PMUS}/cpu_core/cpus"), "0"), (&format!("{PMUS}/cpu_atom/cpus"), "1-2")]);
+    let kernel = Noting { machine: Arc::new(Machine::read_from(dir.path())), cpus: vec![0, 1, 2], ..kernel };
+    let opened = |name: &str| {
+        kernel.opened.lock().unwrap().clear();
+        let counters = Counters::open_with(kernel.clone(), Target::AllCpus, &[name.parse().unwrap()]);
+        assert!(counters.is_any_open(), "{name}");
+        let opened = kernel.opened.lock().unwrap();
+        opened.iter().map(|(_, place)| place.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(opened("resource_stalls.sb"), [Place::Cpu(0)]);
+    assert_eq!(opened("cycles"), [0, 1, 2].map(Place::Cpu));
 }
 
 #[test]
@@ -187,6 +208,36 @@ fn a_breakpoint_has_its_address_and_length() {
     asked(&kernel, "mem:0x1234/8:w").unwrap();
     let (attr, _) = kernel.opened.lock().unwrap()[0].clone();
     assert_eq!((attr.type_, attr.bp_type, attr.config1, attr.config2), (5, 2, 0x1234, 8));
+}
+
+#[test]
+fn an_arm_pmu_is_believed_about_what_it_implements() {
+    let dir = tempfile::tempdir().unwrap();
+    let pmu = format!("{PMUS}/armv8_pmuv3_0");
+    let file = |name: &str| format!("{pmu}/{name}");
+    write(
+        dir.path(),
+        &[
+            (
+                "proc/cpuinfo",
+                "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n",
+            ),
+            (&file("type"), "8\n"),
+            (&file("cpus"), "0-3\n"),
+            (&file("format/event"), "config:0-15\n"),
+            (&file("events/cpu_cycles"), "event=0x11\n"),
+            (&file("events/l1d_cache_refill"), "event=0x03\n"),
+        ],
+    );
+    let machine = Arc::new(Machine::read_from(dir.path()));
+    let kernel = Noting { machine, opened: Arc::default(), cpus: vec![0] };
+    assert_eq!(asked(&kernel, "l1d-misses"), Ok(vec![here(8, 0x03)]));
+    for name in ["llc-misses", "r37", "armv8_pmuv3_0/event=0x17/"] {
+        let reason = asked(&kernel, name).unwrap_err();
+        assert!(reason.contains("does not implement"), "{name}: {reason}");
+    }
+    // What is the implementer's own is not listed in any case.
+    assert_eq!(asked(&kernel, "r42"), Ok(vec![here(4, 0x42)]));
 }
 
 #[test]

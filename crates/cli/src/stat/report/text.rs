@@ -41,7 +41,7 @@ pub(super) fn text(run: &Run) -> String {
 fn events_table(readings: &[Reading]) -> String {
     let mut table = tables::plain(&["event", "count", "outcome", "running", "modes"]);
     right(&mut table, &[1, 3]);
-    for Reading { event, scope, outcome } in readings {
+    for Reading { event, scope, outcome, .. } in readings {
         let (count, running) = match outcome {
             Outcome::Counted { count } => (tables::number(event, *count), "100.0 %".to_owned()),
             Outcome::Scaled { count, running } | Outcome::Suspect { count, running, .. } => {
