@@ -3,6 +3,14 @@
 //! Only allocations of the thread at work are counted: those of servers, of other tests and of the
 //! test framework are somebody else's.
 
+/// Says that a test is skipped: past the runner, which keeps what a passing test prints to itself.
+macro_rules! skipped {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stderr(), "skipped {}", format_args!($($text)*)).ok();
+    }};
+}
+
 /// Reading the counters of a thread.
 mod counters;
 /// Whole runs of the engine, in process and over TCP.

@@ -13,6 +13,14 @@
 //! * `wide`: processes, CPUs and control groups of this machine.
 //! * `real`: the kernel of the machine the tests run on, whatever it offers.
 
+/// Says that a test is skipped: past the runner, which keeps what a passing test prints to itself.
+macro_rules! skipped {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stderr(), "skipped {}", format_args!($($text)*)).ok();
+    }};
+}
+
 mod fake;
 #[cfg(feature = "criterion")]
 mod measured;

@@ -370,7 +370,7 @@ fn every_event_that_this_system_names_can_be_encoded() {
     let all = match pmus.iter() {
         Ok(all) => all,
         Err(reason) => {
-            println!("skipped every_event_that_this_system_names_can_be_encoded: {reason}");
+            skipped!("every_event_that_this_system_names_can_be_encoded: {reason}");
             return;
         }
     };
@@ -392,7 +392,7 @@ fn the_msr_pmu_of_this_system_is_read() {
     let msr = match pmus.get("msr") {
         Ok(msr) => msr,
         Err(reason) => {
-            println!("skipped the_msr_pmu_of_this_system_is_read: {reason}");
+            skipped!("the_msr_pmu_of_this_system_is_read: {reason}");
             return;
         }
     };
@@ -462,7 +462,7 @@ fn a_closed_tracefs_is_forbidden_not_missing() {
     let door = root.path().join("sys/kernel/tracing");
     fs::set_permissions(&door, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(&door).is_ok() {
-        println!("skipped a_closed_tracefs_is_forbidden_not_missing: no door is closed to this user");
+        skipped!("a_closed_tracefs_is_forbidden_not_missing: no door is closed to this user");
     } else {
         assert!(matches!(id(root.path(), "sched:sched_switch"), Err(TracepointError::Forbidden { .. })));
     }
@@ -474,7 +474,7 @@ fn the_tracepoints_of_this_system_have_numbers() {
     let all = match tracepoints(Path::new("/")) {
         Ok(all) => all,
         Err(reason) => {
-            println!("skipped the_tracepoints_of_this_system_have_numbers: {reason}");
+            skipped!("the_tracepoints_of_this_system_have_numbers: {reason}");
             return;
         }
     };

@@ -16,7 +16,7 @@ fn count(test: &str, reading: &Reading) -> Option<u64> {
     match &reading.outcome {
         Outcome::Counted { count } => Some(*count),
         Outcome::Forbidden { reason } | Outcome::Unsupported { reason } => {
-            println!("skipped {test}: {}: {reason}", reading.event);
+            skipped!("{test}: {}: {reason}", reading.event);
             None
         }
         other => panic!("{}: {other:?}", reading.event),
@@ -158,7 +158,7 @@ fn a_control_group_is_counted_and_its_neighbour_is_not() {
     const NAME: &str = "a_control_group_is_counted_and_its_neighbour_is_not";
     let groups = (ControlGroup::new("tailcore-busy"), ControlGroup::new("tailcore-idle"));
     let (Some(busy), Some(idle)) = groups else {
-        println!("skipped {NAME}: no writable control group hierarchy with the perf_event controller");
+        skipped!("{NAME}: no writable control group hierarchy with the perf_event controller");
         return;
     };
     let mut child = waiting_shell("sh -c : ; sh -c :");
@@ -178,7 +178,7 @@ fn a_control_group_is_counted_and_its_neighbour_is_not() {
         });
     });
     if let Err(error) = moved {
-        println!("skipped {NAME}: {}: {error}", busy.0.display());
+        skipped!("{NAME}: {}: {error}", busy.0.display());
         return;
     }
     assert!(count(NAME, &readings[0]).is_none_or(|faults| faults > 0), "{readings:?}");

@@ -1,5 +1,13 @@
 //! The crate as its users see it. One binary; each module says what belongs in it.
 
+/// Says that a test is skipped: past the runner, which keeps what a passing test prints to itself.
+macro_rules! skipped {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(std::io::stderr(), "skipped {}", format_args!($($text)*)).ok();
+    }};
+}
+
 /// Pinning of threads of this very process, on whatever machine runs the tests.
 mod affinity;
 /// Noise audits of built trees.

@@ -15,14 +15,14 @@ fn with_policies(name: &str, test: impl FnOnce(NodeSet) + Send) {
     let allowed = match allowed_nodes() {
         Ok(allowed) => allowed,
         Err(reason @ (MemoryError::NoNuma { .. } | MemoryError::NotPermitted { .. })) => {
-            println!("skipped {name}: {reason}");
+            skipped!("{name}: {reason}");
             return;
         }
         Err(error) => panic!("{error}"),
     };
     let set = set_memory_policy(&MemoryPolicy::Default);
     if let Err(reason @ (MemoryError::NoNuma { .. } | MemoryError::NotPermitted { .. })) = set {
-        println!("skipped {name}: {reason}");
+        skipped!("{name}: {reason}");
         return;
     }
     thread::scope(|scope| scope.spawn(|| test(allowed)).join().expect("the test passes"));
@@ -102,7 +102,7 @@ fn memory_lies_nowhere_until_it_is_written_and_then_where_the_policy_says() {
         let node = allowed.iter().next().unwrap();
         if let Err(reason @ (MemoryError::NoNuma { .. } | MemoryError::NotPermitted { .. })) = nodes_of(&[1])
         {
-            println!("skipped memory_lies_nowhere_until_it_is_written: {reason}");
+            skipped!("memory_lies_nowhere_until_it_is_written: {reason}");
             return;
         }
         let _policy = MemoryPolicyGuard::set(&MemoryPolicy::Bind(NodeSet::from_iter([node]))).unwrap();
@@ -136,7 +136,7 @@ fn a_page_counts_if_a_byte_of_the_slice_is_in_it() {
             match nodes_of(&memory[aligned + from..aligned + to]) {
                 Ok(sum) => assert_eq!(sum.pages(), pages, "{from}..{to}"),
                 Err(MemoryError::NoNuma { .. } | MemoryError::NotPermitted { .. }) => {
-                    println!("skipped a_page_counts_if_a_byte_of_the_slice_is_in_it: no move_pages");
+                    skipped!("a_page_counts_if_a_byte_of_the_slice_is_in_it: no move_pages");
                     return;
                 }
                 Err(error) => panic!("{error}"),
@@ -150,7 +150,7 @@ fn the_memory_of_a_process_lies_on_its_nodes() {
     let sum = match memory_per_node(std::process::id()) {
         Ok(sum) => sum,
         Err(reason @ (MemoryError::NoNumaMaps { .. } | MemoryError::Unreadable { .. })) => {
-            println!("skipped the_memory_of_a_process_lies_on_its_nodes: {reason}");
+            skipped!("the_memory_of_a_process_lies_on_its_nodes: {reason}");
             return;
         }
         Err(error) => panic!("{error}"),

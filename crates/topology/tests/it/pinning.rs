@@ -231,7 +231,7 @@ fn a_watched_thread_was_where_it_was_pinned() {
     assert_eq!((*tid, cpus_seen, affinity), (own, &cpus, &cpus));
     match migrations {
         Migrations::Counted(count) => assert_eq!(*count, 0, "a thread on one CPU does not move"),
-        reason => println!("skipped the count of migrations: {reason:?}"),
+        reason => skipped!("the count of migrations: {reason:?}"),
     }
 }
 
@@ -239,7 +239,7 @@ fn a_watched_thread_was_where_it_was_pinned() {
 fn migrations_and_switches_are_counted_exactly() {
     let (first, last) = (first_allowed(), last_allowed());
     if first == last {
-        println!("skipped migrations_and_switches_are_counted_exactly: it needs two allowed CPUs");
+        skipped!("migrations_and_switches_are_counted_exactly: it needs two allowed CPUs");
         return;
     }
     let _pin = PinGuard::pin(&first).unwrap();
@@ -255,7 +255,7 @@ fn migrations_and_switches_are_counted_exactly() {
     assert!(report.voluntary_switches + report.involuntary_switches >= 3, "{report:?}");
     match report.migrations.counted() {
         Some(count) => assert_eq!(count, 3, "{report:?}"),
-        None => println!("skipped the count of migrations: {:?}", report.migrations),
+        None => skipped!("the count of migrations: {:?}", report.migrations),
     }
 }
 

@@ -82,7 +82,7 @@ fn what_was_moved_before_a_refusal_is_put_back() {
     // A list that can be read and never written, not even by root.
     let online = Path::new("/sys/devices/system/cpu/online");
     let Ok(readable) = fs::read_to_string(online) else {
-        println!("skipped what_was_moved_before_a_refusal_is_put_back: there is no {}", online.display());
+        skipped!("what_was_moved_before_a_refusal_is_put_back: there is no {}", online.display());
         return;
     };
     let machine = machine(&[(24, "5"), (26, "6")]);
@@ -165,7 +165,7 @@ fn interrupts_are_back_before_a_process_that_steered_them_ends() {
 #[ignore = "moves an interrupt of this machine"]
 fn a_real_interrupt_moves_and_comes_back() {
     let Some(irq) = env::var("TAILCORE_TEST_IRQ").ok().and_then(|irq| irq.parse().ok()) else {
-        println!("skipped a_real_interrupt_moves_and_comes_back: TAILCORE_TEST_IRQ names none");
+        skipped!("a_real_interrupt_moves_and_comes_back: TAILCORE_TEST_IRQ names none");
         return;
     };
     let root = Path::new("/");
