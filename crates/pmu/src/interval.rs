@@ -96,7 +96,7 @@ fn total(sum: &Sum, context: Context) -> Outcome {
 fn starved(context: Context) -> &'static str {
     if context.scarce {
         "the PMU had no free counter in the interval: count fewer events, stop other profilers, \
-         or `sysctl kernel.nmi_watchdog=0`"
+         or `sysctl kernel.nmi_watchdog=0`; on a hybrid, the thread may have been on cores without the event"
     } else {
         "the kernel did not schedule the counter in the interval: choose a longer one"
     }

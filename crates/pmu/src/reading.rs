@@ -23,8 +23,8 @@ pub enum Scope {
 pub struct Reading {
     /// The canonical name of the event, with its modifier.
     pub event: String,
-    /// What counts a portable name here, in what unit, and who says so; `None` for names that mean the same
-    /// everywhere.
+    /// What counts a portable name here, in what unit, and who says so; or what one count is, where it is not
+    /// one. `None` for names that mean the same everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub means: Option<String>,
     /// The modes that the count covers. For an event which could not be opened: the modes that were asked

@@ -215,12 +215,13 @@ fn on_pmu(machine: &Machine, name: &str, terms: &Terms) -> Result<Resolved, Abse
         }
         implemented(pmu, *config)?;
     }
+    let means = encoded.first().and_then(|(pmu, _)| scaled(pmu, terms));
     let encodings = encoded.iter().map(|(pmu, config)| Encoding::of(pmu, *config)).collect();
     let mut masks = encoded.iter().filter_map(|(pmu, _)| pmu.cpumask());
     let Some(cpus) = masks.next() else {
         // Several without a mask are the PMUs of core types.
         let spread = if encoded.len() > 1 { Spread::CoreTypes } else { Spread::One };
-        return Ok(Resolved { encodings, spread, means: None });
+        return Ok(Resolved { encodings, spread, means });
     };
     if cpus.is_empty() {
         return Err(unsupported(format_args!(
@@ -231,7 +232,14 @@ fn on_pmu(machine: &Machine, name: &str, terms: &Terms) -> Result<Resolved, Abse
         let message = format!("the PMUs {name} are counted on different CPUs: ask for one of them by number");
         return Err(unsupported(message));
     }
-    Ok(Resolved { encodings, spread: Spread::Places(cpus.to_vec()), means: None })
+    Ok(Resolved { encodings, spread: Spread::Places(cpus.to_vec()), means })
+}
+
+/// What one count of an event is, where its PMU says that it is not one.
+fn scaled(pmu: &Pmu, terms: &Terms) -> Option<String> {
+    let (_, event) = pmu.event_of(terms)?;
+    let scale = event.scale?;
+    Some(format!("one count is {scale} {}", event.unit.as_deref().unwrap_or("of its unit")))
 }
 
 /// An event by its vendor's name, on the core types that have it.

@@ -203,6 +203,34 @@ fn a_name_can_be_asked_about_another_machine() {
 }
 
 #[test]
+fn a_reading_says_what_counted_a_portable_name_and_what_one_count_is() {
+    let (dir, kernel) = machine(HASWELL, &[("cpu", 4, None), ("power", 22, Some("0"))]);
+    let file = |name: &str| format!("{PMUS}/power/events/{name}");
+    write(
+        dir.path(),
+        &[
+            (&file("energy-pkg"), "event=0x02\n"),
+            (&file("energy-pkg.scale"), "2.5e-10\n"),
+            (&file("energy-pkg.unit"), "Joules\n"),
+            (&file("level"), "event=0x03\n"),
+            (&file("level.snapshot"), "1\n"),
+        ],
+    );
+    let kernel = Noting { machine: Arc::new(Machine::read_from(dir.path())), ..kernel };
+    let means = |name: &str| {
+        let counters = Counters::open_with(kernel.clone(), Target::CurrentThread, &[name.parse().unwrap()]);
+        let snapshot = counters.snapshot();
+        counters.interval(&snapshot, &snapshot).remove(0).means
+    };
+    assert_eq!(means("cycles"), None);
+    assert!(
+        means("store-buffer-stalls").is_some_and(|means| means.starts_with("resource_stalls.sb, in cycles"))
+    );
+    assert_eq!(means("power/energy-pkg/").as_deref(), Some("one count is 0.00000000025 Joules"));
+    assert!(asked(&kernel, "power/level/").unwrap_err().contains("a level, not a count"));
+}
+
+#[test]
 fn a_breakpoint_has_its_address_and_length() {
     let (_dir, kernel) = machine(HASWELL, &[]);
     asked(&kernel, "mem:0x1234/8:w").unwrap();
