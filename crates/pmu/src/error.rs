@@ -1,5 +1,6 @@
 //! Why a typed event name was refused.
 
+use crate::near::did_you_mean;
 use crate::sysfs::TermsError;
 
 /// The refusal of an event name, with the name, the fault and the way to mend it.
@@ -72,8 +73,4 @@ pub enum ParseEventError {
         /// What was typed.
         event: String,
     },
-}
-
-fn did_you_mean(near: &[&str]) -> String {
-    if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
 }

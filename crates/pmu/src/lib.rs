@@ -94,6 +94,7 @@ mod meaning;
 mod metric;
 mod model;
 mod names;
+mod near;
 mod open;
 mod opened;
 mod options;

@@ -201,42 +201,9 @@ pub(crate) fn find(name: &str) -> Option<&'static Entry> {
 
 /// Up to three known names that `name` may have been meant to be, nearest first.
 pub(crate) fn near(name: &str) -> Vec<&'static str> {
-    let name = name.to_ascii_lowercase();
-    // A third of the letters wrong is still a slip; more is another word.
-    let limit = (name.chars().count() / 3).clamp(1, 4);
     let portable = Meaning::all().iter().map(Meaning::name);
-    let mut found: Vec<(usize, &'static str)> = TABLE
-        .iter()
-        .flat_map(Entry::spellings)
-        .chain(portable)
-        .chain(vendor::names())
-        // Far shorter or longer names cannot be near: this also bounds the work on absurd input.
-        .filter(|known| known.len().abs_diff(name.len()) <= limit)
-        .map(|known| (edit_distance(&name, &known.to_ascii_lowercase()), known))
-        .filter(|(distance, _)| *distance <= limit)
-        .collect();
-    found.sort_by_key(|(distance, _)| *distance);
-    found.dedup();
-    found.truncate(3);
-    found.into_iter().map(|(_, known)| known).collect()
-}
-
-/// The number of letters to insert, delete or replace to turn `a` into `b` (Levenshtein).
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        row[0] = left;
-        for (cell, to) in row[1..].iter_mut().zip(&b) {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = *cell;
-            left = replaced.min(diagonal + 1).min(left + 1);
-            *cell = left;
-        }
-    }
-    row[b.len()]
+    let known = TABLE.iter().flat_map(Entry::spellings).chain(portable).chain(vendor::names());
+    crate::near::near(name, known)
 }
 
 #[cfg(test)]
@@ -261,23 +228,6 @@ mod tests {
     fn no_portable_name_is_hidden_by_a_generic_one() {
         for meaning in Meaning::all() {
             assert_eq!(find(meaning.name()), None, "{}", meaning.name());
-        }
-    }
-
-    #[test]
-    fn edit_distance_by_hand() {
-        let cases = [
-            ("", "", 0),
-            ("", "abc", 3),
-            ("abc", "", 3),
-            ("cycles", "cycles", 0),
-            ("cyles", "cycles", 1),
-            ("kitten", "sitting", 3),
-            ("flaw", "lawn", 2),
-        ];
-        for (a, b, distance) in cases {
-            assert_eq!(edit_distance(a, b), distance, "{a} {b}");
-            assert_eq!(edit_distance(b, a), distance, "{b} {a}");
         }
     }
 

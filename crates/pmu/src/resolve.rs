@@ -98,7 +98,7 @@ impl Resolved {
 
 impl Encoding {
     /// An event that the kernel itself gives a number.
-    fn generic(type_: u32, config: u64) -> Encoding {
+    pub(crate) fn generic(type_: u32, config: u64) -> Encoding {
         Encoding {
             type_,
             config,

@@ -31,7 +31,6 @@ use std::sync::OnceLock;
 
 mod encode;
 mod format;
-mod near;
 mod pattern;
 mod pmu;
 mod terms;

@@ -11,16 +11,7 @@ use crate::reading::{Outcome, Reading};
 use crate::sys::Linux;
 
 fn encoding(type_: u32, config: u64) -> Encoding {
-    Encoding {
-        type_,
-        config,
-        config1: 0,
-        config2: 0,
-        config3: 0,
-        pmu: None,
-        cpus: None,
-        no_exclude: type_ >= UNCORE && type_ != ABSENT,
-    }
+    Encoding { no_exclude: type_ >= UNCORE && type_ != ABSENT, ..Encoding::generic(type_, config) }
 }
 
 fn ask(name: &str, spread: Spread, encodings: Vec<Encoding>) -> Ask {

@@ -1,9 +1,9 @@
 //! From terms to the words that the kernel wants, by the description of a PMU.
 
 use super::format::{Config, Field, FieldError, Word};
-use super::near::{did_you_mean, near};
 use super::pmu::{NamedEvent, NamedEventError, Pmu, PmuError, listed};
 use super::terms::{Term, TermValue, Terms, is_name};
+use crate::near::{did_you_mean, near_owned};
 
 impl Pmu {
     /// Encodes terms as the fields of this PMU say.
@@ -114,7 +114,7 @@ impl Pmu {
         }
         let fields: Vec<String> = self.fields().keys().cloned().collect();
         let known = self.fields().keys().chain(self.events().keys()).map(String::as_str);
-        let near = near(&name, known);
+        let near = near_owned(&name, known);
         Err(TermError::Unknown { pmu, term: name, near, fields })
     }
 
@@ -143,7 +143,7 @@ impl Pmu {
         if let TermValue::Name(event) = &term.value
             && term.name == "event"
         {
-            let near = near(event, self.events().keys().map(String::as_str));
+            let near = near_owned(event, self.events().keys().map(String::as_str));
             let (pmu, fields) = (self.name().to_owned(), self.fields().keys().cloned().collect());
             return TermError::Unknown { pmu, term: event.clone(), near, fields };
         }

@@ -6,8 +6,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::near::{did_you_mean, near};
 use super::terms::is_name;
+use crate::near::{did_you_mean, near_owned};
 
 /// A place in the kernel that can be counted, such as `sched:sched_switch`.
 ///
@@ -52,9 +52,9 @@ impl Tracepoint {
             return TracepointError::NotCountable { tracepoint };
         }
         let in_system = folders(&system);
-        let near_events = near(&self.event, in_system.iter().map(String::as_str));
+        let near_events = near_owned(&self.event, in_system.iter().map(String::as_str));
         let systems = folders(events);
-        let near_systems = near(&self.system, systems.iter().map(String::as_str));
+        let near_systems = near_owned(&self.system, systems.iter().map(String::as_str));
         let mut near: Vec<String> =
             near_events.iter().map(|event| format!("{}:{event}", self.system)).collect();
         if in_system.is_empty() {

@@ -1,7 +1,7 @@
 //! Names like the one that was typed, for messages.
 
 /// At most three of `known` that are like `name`, nearest first.
-pub(super) fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(crate) fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let name = name.to_ascii_lowercase();
     // A third of the letters wrong is still a slip; more is another word.
     let limit = (name.len() / 3).clamp(1, 4);
@@ -14,11 +14,17 @@ pub(super) fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<
     found.sort_unstable();
     found.dedup();
     found.truncate(3);
-    found.into_iter().map(|(_, known)| known.to_owned()).collect()
+    found.into_iter().map(|(_, known)| known).collect()
+}
+
+/// The same, to keep.
+pub(crate) fn near_owned<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+    near(name, known).into_iter().map(str::to_owned).collect()
 }
 
 /// The end of a message: the names that may have been meant.
-pub(super) fn did_you_mean(near: &[String]) -> String {
+pub(crate) fn did_you_mean<S: AsRef<str>>(near: &[S]) -> String {
+    let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
     if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
 }
 
